@@ -1,0 +1,1 @@
+//! Reads what is owed next from the log and does it.

@@ -1,0 +1,1 @@
+//! Judges one act, records the answer and hands over the permit.

@@ -1,0 +1,1 @@
+//! Turns chock.zon and config.zon into typed values.

@@ -1,0 +1,1 @@
+//! Answers how much of an action an agent may do.

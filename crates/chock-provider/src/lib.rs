@@ -1,0 +1,1 @@
+//! Sends a context to a model and yields what it says.

@@ -1,0 +1,1 @@
+//! Runs one permitted program in the operating system's sandbox, or refuses.

@@ -1,0 +1,1 @@
+//! Development only: scripted sessions, throwaway projects and assertions.

@@ -1,0 +1,1 @@
+//! Turns a tool call into an act, and an outcome into words for the model.

@@ -1,0 +1,3 @@
+//! Parses words, builds the house and prints.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! Runs the house rules and the benchmarks.
+
+fn main() {}
