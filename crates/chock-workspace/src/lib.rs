@@ -1,1 +1,42 @@
-//! Makes the throwaway copy, says what changed, carries approved work back and undoes it.
+//! Makes the throwaway copy of a project and says what changed in it.
+//!
+//! A [`Project`] is a git repository on the host. A [`Workspace`] is the copy of
+//! it that one session works in: a base that never changes, an upper half for
+//! what the session writes, and a git directory of its own. A [`Snapshot`] is an
+//! immutable tree of the copy, and a [`ChangeSet`] is the difference of two trees.
+//!
+//! # Never knows
+//!
+//! Models, tools, or how the copy is confined.
+//!
+//! # Holds
+//!
+//! - The project is only read. Its `.git` never gains or loses a byte.
+//! - Git programs run on the host with a git directory of Chock's own, so that no
+//!   hook, filter or monitor of the project acts.
+//! - Nothing of git that the agent wrote is opened on the host: the upper half is
+//!   read as plain files, beneath its descriptor and without following links.
+//! - One upper half has one owner at a time: [`Workspace`] holds its lock.
+//!
+//! # Start reading at
+//!
+//! [`Workspace::create`], then `scan.rs` for how the upper half is read.
+
+mod change;
+mod layout;
+mod project;
+mod snapshot;
+mod store;
+mod tree;
+mod workspace;
+
+pub use change::{ChangeKind, ChangeSet, FileChange, Hunk, HunkId, Line, LineTag};
+pub use layout::{Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Owner, ProjectGit};
+pub use project::{Notice, Project, ProjectFault, Surroundings};
+pub use snapshot::{
+    Flag, NOTED_MAX, SNAPSHOT_BYTES_MAX, SNAPSHOT_DEPTH_MAX, SNAPSHOT_FILE_BYTES_MAX,
+    SNAPSHOT_FILES_MAX, SkipReason, Skipped, Snapshot, SnapshotFault,
+};
+pub use store::{Store, StoreFault};
+pub use tree::{TreeId, TreeIdFault};
+pub use workspace::{Opening, Start, Workspace, WorkspaceFault};

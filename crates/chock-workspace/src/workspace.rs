@@ -1,0 +1,245 @@
+//! The throwaway copy of a project that one session works in.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+
+use crate::{Layout, Method, Notice, Owner, Project, Snapshot, SnapshotFault, Store, TreeId};
+
+/// How to make a workspace.
+#[derive(Debug, Clone)]
+pub struct Opening {
+    /// The session's directory, such as `<state>/sessions/<project>/<id>.work`.
+    ///
+    /// Made when it is missing; its parent exists.
+    pub session: PathBuf,
+    /// Where bases are kept, such as `<cache>`. Made when it is missing.
+    pub cache: PathBuf,
+    /// How the working tree is put together.
+    pub method: Method,
+    /// Who owns the files, when that is not the caller.
+    pub owner: Option<Owner>,
+    /// Where the session starts from.
+    pub start: Start,
+    /// Paths relative to the top that the cage covers, so that the session cannot
+    /// change them: denied files. The session's git is told to leave them alone.
+    pub covered: Vec<PathBuf>,
+}
+
+/// Where a session starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// The committed tree of HEAD.
+    Committed,
+    /// The person's files as they are: uncommitted changes and untracked files too.
+    Uncommitted,
+}
+
+/// The throwaway copy of one project, owned by this process.
+///
+/// While it lives no other process can open it. Dropping it lets go of the lock
+/// and keeps the files; [`remove`](Self::remove) deletes them.
+#[derive(Debug)]
+pub struct Workspace {
+    layout: Layout,
+    notices: Vec<Notice>,
+    base_tree: TreeId,
+    start_tree: TreeId,
+    store: Store,
+}
+
+impl Workspace {
+    /// Makes the workspace of a new session, and its base when there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceFault`]. What was half made is removed, now or by the next start.
+    pub fn create(project: &Project, opening: &Opening) -> Result<Self, WorkspaceFault> {
+        todo!("{project:?} {opening:?}")
+    }
+
+    /// Opens the workspace of an earlier process again, as that left it.
+    ///
+    /// `covered` is added to what the workspace was made with.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceFault::InUse`] when another process has it open,
+    /// [`WorkspaceFault::Missing`] when there is none, and others.
+    pub fn open(
+        project: &Project,
+        session: &Path,
+        covered: &[PathBuf],
+    ) -> Result<Self, WorkspaceFault> {
+        todo!("{project:?} {session:?} {covered:?}")
+    }
+
+    /// Where everything is, and where it belongs inside.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// What the person is told at the start, the project's own notices included.
+    #[must_use]
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    /// The committed tree that the base is a checkout of.
+    #[must_use]
+    pub fn base_tree(&self) -> TreeId {
+        self.base_tree
+    }
+
+    /// The tree that the session started from: what it changed is relative to this.
+    ///
+    /// Equal to [`base_tree`](Self::base_tree), unless it started from
+    /// uncommitted files.
+    #[must_use]
+    pub fn start_tree(&self) -> TreeId {
+        self.start_tree
+    }
+
+    /// The commit that HEAD named at the start. `None` before the first commit.
+    #[must_use]
+    pub fn start_commit(&self) -> Option<&str> {
+        todo!()
+    }
+
+    /// The session's object store, for comparing trees.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The lock's descriptor, for the process that mounts the upper half to inherit.
+    ///
+    /// The kernel frees a mount some time after its process died. While any copy of
+    /// this descriptor is open nobody else opens the workspace.
+    #[must_use]
+    pub fn lock(&self) -> BorrowedFd<'_> {
+        todo!()
+    }
+
+    /// Keeps the working tree as it is now as an immutable tree.
+    ///
+    /// The cost follows what the session changed. Programs of the session may run
+    /// meanwhile; a file that changes under the reader is read again.
+    ///
+    /// # Errors
+    ///
+    /// [`SnapshotFault`]; the store stays usable.
+    pub fn snapshot(&self) -> Result<Snapshot, SnapshotFault> {
+        todo!()
+    }
+
+    /// Counts the files of the project that are changed or untracked, and so are not
+    /// in a session that starts from [`Start::Committed`].
+    ///
+    /// The cost follows the size of the project, as `git status` does: call it
+    /// beside the start of a session, not before it.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceFault::Git`].
+    pub fn uncommitted(&self, project: &Project) -> Result<u64, WorkspaceFault> {
+        todo!("{project:?}")
+    }
+
+    /// How many bytes the session's own files take on disk; the shared base not counted.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceFault::Files`].
+    pub fn bytes(&self) -> Result<u64, WorkspaceFault> {
+        todo!()
+    }
+
+    /// Deletes the workspace with everything in it. No link is followed.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceFault::Files`] with the first path that could not be deleted.
+    pub fn remove(self) -> Result<(), WorkspaceFault> {
+        todo!()
+    }
+}
+
+/// Why a workspace could not be made, opened or removed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkspaceFault {
+    /// Another process has the workspace open, or its mounts are not gone yet.
+    #[error("the workspace `{}` is in use by another process", .path.display())]
+    InUse {
+        /// The session's directory.
+        path: PathBuf,
+    },
+
+    /// There is no workspace in the session's directory.
+    #[error("there is no workspace in `{}`; start a new session", .path.display())]
+    Missing {
+        /// The session's directory.
+        path: PathBuf,
+    },
+
+    /// The session's directory already holds a workspace.
+    #[error("`{}` already holds a workspace", .path.display())]
+    Exists {
+        /// The session's directory.
+        path: PathBuf,
+    },
+
+    /// The workspace was made for another project.
+    #[error("the workspace `{}` belongs to the project `{}`", .path.display(), .project.display())]
+    OtherProject {
+        /// The session's directory.
+        path: PathBuf,
+        /// The project it was made for.
+        project: PathBuf,
+    },
+
+    /// The record of the workspace cannot be understood.
+    #[error("the record of the workspace `{}` is damaged; start a new session", .path.display())]
+    Damaged {
+        /// The session's directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+
+    /// A file could not be read or written.
+    #[error("cannot {what} `{}`", .path.display())]
+    Files {
+        /// What was tried, such as `write`.
+        what: &'static str,
+        /// Which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// Git could not do its part.
+    #[error("git cannot {what}: {said}")]
+    Git {
+        /// What was tried, such as `check out the base`.
+        what: &'static str,
+        /// The last line that git wrote, with odd characters replaced.
+        said: String,
+    },
+
+    /// The object store could not do its part.
+    #[error("cannot read or write the session's store")]
+    Store {
+        /// What the object store said.
+        source: git2::Error,
+    },
+
+    /// The snapshot of the start could not be taken.
+    #[error("cannot record where the session starts from")]
+    Start {
+        /// Why.
+        source: SnapshotFault,
+    },
+}
