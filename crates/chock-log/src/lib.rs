@@ -1,1 +1,57 @@
-//! Keeps the session as an append-only hash chain and turns a durable approval into a permit.
+//! Keeps a session as an append-only chain of records, and turns a durable approval into a permit.
+//!
+//! [`Log::open`] locks one file and gives out a [`Pen`], which writes what
+//! happened, and one [`Granter`], which alone makes a [`Permit`]. The words that
+//! the other crates exchange (messages, tool calls, outcomes) are types of this
+//! crate too, so that they need to know nothing of each other.
+//!
+//! # Never knows
+//!
+//! What an act means, who is at the terminal, which model or tool is behind a record.
+//!
+//! # Holds
+//!
+//! - One record is one line in one write; each line carries the hash of the line before it.
+//! - A permit exists only after its approval reached the disk.
+//! - A failed write is the last one: nothing is appended behind a hole.
+//! - Secrets are replaced before a line is hashed.
+//! - Unknown kinds and fields survive, since nothing is ever rewritten.
+//!
+//! # Start reading at
+//!
+//! [`Log::open`], then `permit.rs`.
+
+mod error;
+mod event;
+mod fold;
+mod id;
+mod log;
+mod message;
+mod outcome;
+mod permit;
+mod record;
+mod redact;
+mod session;
+mod storage;
+mod usage;
+mod verify;
+mod writer;
+
+pub use error::LogError;
+pub use event::{
+    AnswerBody, AskedBody, CompactionBody, ConfigBody, EndReason, EndedBody, Event, FinishedBody,
+    Grounds, NoticeBody, PlanBody, PlanStatus, PlanStep, RetryBody, SnapshotBody, StartBody,
+    StartedBody, TitleBody, UsageBody, UserBody, WorkspaceBody,
+};
+pub use id::SessionId;
+pub use log::{Clock, Log, Observer, Opened, Options, Running};
+pub use message::{Delta, ModelMessage, Part, Stop, Thinking, ToolCall, ToolSchema};
+pub use outcome::{Denial, Ended, FileFact, Outcome};
+pub use permit::{Act, Granter, Permit, Spent};
+pub use record::{HEADER, RECORD_BYTES_MAX, Record, Seq};
+pub use redact::{Mask, Redactor, holds_marker};
+pub use session::{Entry, OpenApproval, Session, State};
+pub use storage::{FileStorage, Storage};
+pub use usage::{Cost, Tokens};
+pub use verify::{Verdict, verify};
+pub use writer::{LOG_BYTES_MAX, Pen};

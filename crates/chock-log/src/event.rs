@@ -1,0 +1,352 @@
+//! What a record can say: one kind, one body.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::message::{ModelMessage, ToolCall};
+use crate::outcome::Outcome;
+use crate::record::Seq;
+use crate::usage::{Cost, Tokens};
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $name:ident($body:ty) = $kind:literal,)*) => {
+        /// What one record says. A kind this version does not know is kept as it is.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Event {
+            $($(#[$doc])* $name($body),)*
+            /// A kind of a later version.
+            Unknown {
+                /// Its dotted name.
+                kind: String,
+                /// Its body.
+                body: Value,
+            },
+        }
+
+        impl Event {
+            /// Returns the dotted name.
+            #[must_use]
+            pub fn kind(&self) -> &str {
+                match self {
+                    $(Self::$name(_) => $kind,)*
+                    Self::Unknown { kind, .. } => kind,
+                }
+            }
+
+            /// Returns the body as JSON.
+            #[must_use]
+            pub fn body(&self) -> Value {
+                let body = match self {
+                    $(Self::$name(body) => serde_json::to_value(body),)*
+                    Self::Unknown { body, .. } => Ok(body.clone()),
+                };
+                body.expect("invariant: bodies have string keys only")
+            }
+
+            /// Reads a body by its kind.
+            pub(crate) fn read(kind: &str, body: &RawValue) -> Result<Self, serde_json::Error> {
+                Ok(match kind {
+                    $($kind => Self::$name(serde_json::from_str(body.get())?),)*
+                    _ => Self::Unknown {
+                        kind: kind.to_owned(),
+                        body: serde_json::from_str(body.get())?,
+                    },
+                })
+            }
+        }
+    };
+}
+
+events! {
+    /// A session began.
+    Start(StartBody) = "session.start",
+    /// A run of the program took the session up, with these settings.
+    Config(ConfigBody) = "session.config",
+    /// The person said something.
+    User(UserBody) = "message.user",
+    /// The model said something.
+    Model(ModelMessage) = "message.model",
+    /// A request was counted.
+    Usage(UsageBody) = "usage",
+    /// A question was put to a person.
+    Asked(AskedBody) = "approval.asked",
+    /// An act was allowed or refused.
+    Answered(AnswerBody) = "approval.answered",
+    /// An approved act begins.
+    ToolStarted(StartedBody) = "tool.started",
+    /// A tool call has its result.
+    ToolFinished(FinishedBody) = "tool.finished",
+    /// The throwaway copy is ready.
+    WorkspaceOpened(WorkspaceBody) = "workspace.opened",
+    /// The copy's state at the end of a turn.
+    Snapshot(SnapshotBody) = "workspace.snapshot",
+    /// The model's plan, whole.
+    Plan(PlanBody) = "plan.updated",
+    /// The session's title.
+    Title(TitleBody) = "title.set",
+    /// Older turns were replaced by a summary.
+    Compaction(CompactionBody) = "compaction",
+    /// A request waited and was sent again.
+    Retry(RetryBody) = "retry",
+    /// Chock told the model a fact.
+    Notice(NoticeBody) = "notice",
+    /// A run of the program let the session go.
+    Ended(EndedBody) = "session.ended",
+}
+
+/// Body of `session.start`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartBody {
+    /// The session's id.
+    pub session: String,
+    /// The project's real path; odd bytes are shown as replacement characters.
+    pub project: String,
+    /// The version of Chock.
+    pub version: String,
+    /// The kind of agent, `main` for the one a person started.
+    pub agent_kind: String,
+}
+
+/// Body of `session.config`: hashes of every file and each flag that shaped a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigBody {
+    /// The provider's row.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+    /// SHA-256 of the files read, by name, lower hex.
+    #[serde(default)]
+    pub files: std::collections::BTreeMap<String, String>,
+    /// Options of the command line as typed.
+    #[serde(default)]
+    pub options: Vec<String>,
+    /// The sandbox layers that were applied and read back.
+    #[serde(default)]
+    pub layers: Vec<String>,
+    /// The digest of the project's widening parts, when they were accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<String>,
+}
+
+/// Body of `message.user`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserBody {
+    /// The words.
+    pub text: String,
+}
+
+/// Body of `usage`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UsageBody {
+    /// The model that was asked.
+    pub model: String,
+    /// Tokens by kind; absent when the provider did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    /// What they cost.
+    pub cost: Cost,
+}
+
+/// Body of `approval.asked`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedBody {
+    /// The tool call in question.
+    pub call: String,
+    /// The strictest action.
+    pub action: String,
+    /// The effect as it was shown.
+    pub effect: String,
+}
+
+/// Body of `approval.answered`. An allowing one is on disk before the act begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerBody {
+    /// The tool call in question.
+    pub call: String,
+    /// Whether the act may be done.
+    pub allowed: bool,
+    /// Every action it was judged under.
+    pub actions: Vec<String>,
+    /// On what grounds.
+    pub grounds: Grounds,
+    /// The act, as its own crate describes it.
+    pub act: Value,
+}
+
+/// Who or what decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grounds {
+    /// A row of the table, as `chock.zon` would spell it, and where it stands.
+    Rule {
+        /// `shipped`, `project` ...
+        origin: String,
+        /// The row.
+        row: String,
+    },
+    /// A person said so, once.
+    Person,
+    /// A person said so for the whole session.
+    PersonForSession,
+    /// A person ran the program themselves.
+    PersonDirectly,
+    /// Nobody answered in time.
+    Timeout,
+    /// Nobody was there to ask.
+    Nobody,
+    /// A person stopped the turn while the question was open.
+    Cancelled,
+    /// The act needs a reviewer, and there is none.
+    NoReviewer,
+}
+
+/// Body of `tool.started`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedBody {
+    /// The call.
+    pub call: ToolCall,
+    /// The approval's record; absent for a call that touches nothing outside the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Seq>,
+}
+
+/// Body of `tool.finished`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FinishedBody {
+    /// The call's id.
+    pub call: String,
+    /// The tool.
+    pub tool: String,
+    /// How it came out.
+    pub outcome: Outcome,
+}
+
+/// Body of `workspace.opened`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceBody {
+    /// `overlay` or `copy`.
+    pub kind: String,
+    /// The base's tree.
+    pub base_tree: String,
+    /// The commit the base was made from; absent before the first commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_commit: Option<String>,
+    /// The tree the session starts from, when it starts from uncommitted work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_tree: Option<String>,
+}
+
+/// Body of `workspace.snapshot`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotBody {
+    /// The turn that ended, counted from 1.
+    pub turn: u64,
+    /// The tree.
+    pub tree: String,
+    /// How many files differ from the base.
+    pub files: u64,
+}
+
+/// Body of `plan.updated`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PlanBody {
+    /// Every step, in order.
+    pub steps: Vec<PlanStep>,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanStep {
+    /// What is to be done.
+    pub step: String,
+    /// How far it is.
+    pub status: PlanStatus,
+}
+
+/// How far a step of a plan is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStatus {
+    /// Not begun.
+    Pending,
+    /// Under way.
+    InProgress,
+    /// Done.
+    Done,
+    /// Given up.
+    Abandoned,
+}
+
+/// Body of `title.set`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TitleBody {
+    /// One line.
+    pub title: String,
+}
+
+/// Body of `compaction`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactionBody {
+    /// What stands for the older turns.
+    pub summary: String,
+    /// The last record that the summary covers.
+    pub through: Seq,
+}
+
+/// Body of `retry`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryBody {
+    /// Which try came next, counted from 2.
+    pub attempt: u32,
+    /// How long it waited, in seconds.
+    pub seconds: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// Body of `notice`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoticeBody {
+    /// The words for the model.
+    pub text: String,
+}
+
+/// Body of `session.ended`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedBody {
+    /// Why.
+    pub reason: EndReason,
+    /// More about it, for a person.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+}
+
+/// Why a run let its session go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// The model had no more to do.
+    Finished,
+    /// The person stopped it.
+    Cancelled,
+    /// Something failed.
+    Fault,
+    /// The turn limit was reached.
+    TurnLimit,
+    /// The same calls came again and again.
+    NoProgress,
+    /// The budget was spent.
+    Budget,
+    /// The model said nothing.
+    EmptyAnswer,
+    /// The provider refused.
+    Refused,
+    /// The provider's rate limit outlasted all tries.
+    RateLimited,
+    /// The log reached its size limit.
+    LogFull,
+    /// A reason of a later version.
+    #[serde(other)]
+    Other,
+}

@@ -1,0 +1,87 @@
+//! Adds one record to a session.
+
+use crate::event::{AnswerBody, Event, FinishedBody, UsageBody};
+use crate::message::ModelMessage;
+use crate::record::{Record, Seq};
+use crate::session::{Entry, OpenApproval, Session};
+use crate::usage::Cost;
+
+impl Session {
+    /// Adds what one record says.
+    pub fn absorb(&mut self, record: &Record) {
+        self.records += 1;
+        self.last = Some(record.time);
+        let seq = record.seq;
+        match &record.event {
+            Event::Start(body) => {
+                self.start = Some(body.clone());
+                self.started = Some(record.time);
+            }
+            Event::Config(body) => {
+                self.config = Some(body.clone());
+                self.ended = None;
+            }
+            Event::User(body) => {
+                self.ended = None;
+                self.entries.push((seq, Entry::User(body.text.clone())));
+            }
+            Event::Model(message) => self.absorb_reply(seq, message),
+            Event::Usage(body) => self.absorb_usage(body),
+            Event::Answered(body) => self.absorb_answer(seq, body),
+            Event::ToolFinished(body) => self.absorb_result(seq, body),
+            Event::WorkspaceOpened(body) => self.workspace = Some(body.clone()),
+            Event::Snapshot(body) => self.snapshot = Some(body.clone()),
+            Event::Plan(body) => self.plan = body.clone(),
+            Event::Title(body) => self.title = Some(body.title.clone()),
+            Event::Compaction(body) => self.compaction = Some(body.clone()),
+            Event::Notice(body) => self.entries.push((seq, Entry::Notice(body.text.clone()))),
+            Event::Ended(body) => self.ended = Some(body.clone()),
+            Event::Asked(_) | Event::ToolStarted(_) | Event::Retry(_) | Event::Unknown { .. } => {}
+        }
+    }
+
+    fn absorb_reply(&mut self, seq: Seq, message: &ModelMessage) {
+        self.turns += 1;
+        self.pending = message.calls().cloned().collect();
+        self.entries.push((seq, Entry::Model(message.clone())));
+    }
+
+    fn absorb_usage(&mut self, body: &UsageBody) {
+        if let Some(tokens) = &body.tokens {
+            self.tokens.add(tokens);
+            self.last_input = Some(tokens.input + tokens.cache_read + tokens.cache_write);
+        }
+        match &body.cost {
+            Cost::Priced { micros, currency } => {
+                let spent = self.spent.entry(currency.clone()).or_default();
+                *spent = spent.saturating_add(*micros);
+            }
+            Cost::Free => {}
+            Cost::Unknown => self.unpriced += 1,
+        }
+    }
+
+    fn absorb_answer(&mut self, seq: Seq, body: &AnswerBody) {
+        if body.allowed {
+            self.open_approval = Some(OpenApproval { approval: seq, call: body.call.clone() });
+        }
+    }
+
+    fn absorb_result(&mut self, seq: Seq, body: &FinishedBody) {
+        self.pending.retain(|call| call.id != body.call);
+        if self.open_approval.as_ref().is_some_and(|open| open.call == body.call) {
+            self.open_approval = None;
+        }
+        if let Some(file) = &body.outcome.file {
+            self.files.insert(file.path.clone(), file.hash.clone());
+        }
+        self.entries.push((
+            seq,
+            Entry::Result {
+                call: body.call.clone(),
+                tool: body.tool.clone(),
+                outcome: body.outcome.clone(),
+            },
+        ));
+    }
+}

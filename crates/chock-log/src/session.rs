@@ -1,0 +1,110 @@
+//! What a log adds up to.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use jiff::Timestamp;
+
+use crate::event::{
+    CompactionBody, ConfigBody, EndedBody, PlanBody, SnapshotBody, StartBody, WorkspaceBody,
+};
+use crate::message::{ModelMessage, ToolCall};
+use crate::outcome::Outcome;
+use crate::record::Seq;
+use crate::usage::Tokens;
+
+/// One step of the conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    /// The person's words.
+    User(String),
+    /// The model's reply.
+    Model(ModelMessage),
+    /// The result of one of its calls.
+    Result {
+        /// The call's id.
+        call: String,
+        /// The tool.
+        tool: String,
+        /// How it came out.
+        outcome: Outcome,
+    },
+    /// A fact that Chock told the model.
+    Notice(String),
+}
+
+/// An approval that has no result yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenApproval {
+    /// The approval's record.
+    pub approval: Seq,
+    /// The call it belongs to.
+    pub call: String,
+}
+
+/// Where a session stands, for a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It has not ended; whether it runs is asked of the kernel.
+    Open,
+    /// Its last run ended so.
+    Ended(EndedBody),
+}
+
+/// A session folded from its records.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Session {
+    /// The first record.
+    pub start: Option<StartBody>,
+    /// When the first record was written.
+    pub started: Option<Timestamp>,
+    /// When the last record was written.
+    pub last: Option<Timestamp>,
+    /// The settings of the latest run.
+    pub config: Option<ConfigBody>,
+    /// The conversation, with the record each entry comes from.
+    pub entries: Vec<(Seq, Entry)>,
+    /// Calls of the last reply that have no result, in order.
+    pub pending: VecDeque<ToolCall>,
+    /// The approval whose result is missing, if there is one.
+    pub open_approval: Option<OpenApproval>,
+    /// How many replies the model gave.
+    pub turns: u64,
+    /// Tokens used, where they were told.
+    pub tokens: Tokens,
+    /// Money spent in millionths, by currency.
+    pub spent: BTreeMap<String, u64>,
+    /// How many requests have an unknown cost.
+    pub unpriced: u64,
+    /// The input of the last counted request, in tokens.
+    pub last_input: Option<u64>,
+    /// The title, once there is one.
+    pub title: Option<String>,
+    /// The plan as last written.
+    pub plan: PlanBody,
+    /// Content hashes of files the session read or wrote, by path in the cage.
+    pub files: BTreeMap<String, String>,
+    /// The workspace as last opened.
+    pub workspace: Option<WorkspaceBody>,
+    /// The last snapshot.
+    pub snapshot: Option<SnapshotBody>,
+    /// The last compaction.
+    pub compaction: Option<CompactionBody>,
+    /// How the last run ended, unless another began.
+    pub ended: Option<EndedBody>,
+    /// How many records there are.
+    pub records: u64,
+}
+
+impl Session {
+    /// Says where the session stands.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.ended.clone().map_or(State::Open, State::Ended)
+    }
+
+    /// Says whether the last turn has all its results, or there was none.
+    #[must_use]
+    pub fn turn_is_complete(&self) -> bool {
+        self.pending.is_empty() && self.open_approval.is_none()
+    }
+}
