@@ -1,0 +1,5 @@
+//! The log against disks that fail, lines that are cut and bytes that change.
+
+mod chain;
+mod crash;
+mod secrets;
