@@ -1,1 +1,35 @@
 //! Sends a context to a model and yields what it says.
+//!
+//! [`Model::reply`] blocks the session's thread until one whole reply is there;
+//! pieces of it arrive while it comes, and a [`Cancel`] ends it from another
+//! thread. A reply without its wire's final event is a fault and never a reply.
+//!
+//! # Never knows
+//!
+//! What a tool does, what is allowed, where credentials come from.
+//!
+//! # Holds
+//!
+//! - A tool call comes only out of a whole reply, with an id unique in its session.
+//! - What a server sends is bounded: bytes, events, calls, time of silence.
+//! - A wait is as long as the server asked for, is told, and can be interrupted.
+//! - A credential goes into one request header and nowhere else.
+//!
+//! # Start reading at
+//!
+//! [`Model`], then `compat.rs`.
+
+mod cancel;
+mod context;
+mod endpoint;
+mod fault;
+mod model;
+
+pub use cancel::Cancel;
+pub use context::{Context, Message};
+pub use endpoint::{
+    Credentials, CredentialsFault, Endpoint, NoCredentials, OutputLimit, Patience, Price, Quirks,
+    ReasoningReplay, SystemRole, ToolStreaming, UsageRequest,
+};
+pub use fault::ProviderFault;
+pub use model::{Model, Reply};
