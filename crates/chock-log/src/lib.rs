@@ -29,6 +29,7 @@ mod log;
 mod message;
 mod outcome;
 mod permit;
+mod proposal;
 mod record;
 mod redact;
 mod session;
@@ -37,6 +38,7 @@ mod usage;
 mod verify;
 mod writer;
 
+pub use chock_policy::Action;
 pub use error::LogError;
 pub use event::{
     AnswerBody, AskedBody, CompactionBody, ConfigBody, EndReason, EndedBody, Event, FinishedBody,
@@ -48,6 +50,7 @@ pub use log::{Clock, Log, Observer, Opened, Options, Running};
 pub use message::{Delta, ModelMessage, Part, Stop, Thinking, ToolCall, ToolSchema};
 pub use outcome::{Denial, Ended, FileFact, Outcome};
 pub use permit::{Act, Granter, Permit, Spent};
+pub use proposal::Proposal;
 pub use record::{HEADER, RECORD_BYTES_MAX, Record, Seq};
 pub use redact::{Mask, Redactor, holds_marker};
 pub use session::{Entry, OpenApproval, Session, State};
