@@ -1,0 +1,105 @@
+//! The two ways a judgement ends.
+
+use chock_log::{Denial, Grounds, LogError, Permit};
+
+/// What the broker says of a proposal.
+#[derive(Debug)]
+#[must_use]
+pub enum Verdict<A> {
+    /// It may be done, once, with this.
+    Permitted(Permit<A>),
+    /// It may not.
+    Refused(Refusal),
+}
+
+/// Why an act is not done, and what would allow it.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The action that was decisive.
+    pub action: String,
+    /// Who or what refused.
+    pub cause: Cause,
+}
+
+/// Who or what refused.
+#[derive(Debug)]
+pub enum Cause {
+    /// A row, a person, or nobody being there.
+    Judged(Grounds),
+    /// A person, in these words.
+    Person(String),
+    /// The approval did not reach the disk. The session cannot go on.
+    NotRecorded(LogError),
+}
+
+impl Refusal {
+    /// Describes the refusal for the model and the person.
+    #[must_use]
+    pub fn denial(&self) -> Denial {
+        Denial {
+            operation: "judge".to_owned(),
+            action: Some(self.action.clone()),
+            target: None,
+            layer: self.layer().to_owned(),
+            allowed_by: self.allowed_by(),
+        }
+    }
+
+    /// Says in one sentence why the act was not done.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let action = &self.action;
+        match &self.cause {
+            Cause::Person(words) => format!("A person refused `{action}`: {words}"),
+            Cause::NotRecorded(_) => {
+                format!("`{action}` was not done: its approval was not recorded.")
+            }
+            Cause::Judged(grounds) => match grounds {
+                Grounds::Rule { origin, row } => {
+                    format!("`{action}` is refused by a {origin} rule: {row}")
+                }
+                Grounds::Person | Grounds::PersonForSession | Grounds::PersonDirectly => {
+                    format!("A person refused `{action}`.")
+                }
+                Grounds::Timeout => format!(
+                    "Nobody answered in time whether `{action}` may be done, so it was not."
+                ),
+                Grounds::Nobody => {
+                    format!("`{action}` needs a person's yes, and nobody is there to ask.")
+                }
+                Grounds::Cancelled => {
+                    format!("`{action}` was not done: the person stopped the turn.")
+                }
+                Grounds::NoReviewer => {
+                    format!("`{action}` needs a reviewer's yes, and this session has none.")
+                }
+            },
+        }
+    }
+
+    fn layer(&self) -> &'static str {
+        match &self.cause {
+            Cause::Person(_) => "person",
+            Cause::NotRecorded(_) => "log",
+            Cause::Judged(grounds) => match grounds {
+                Grounds::Rule { .. } | Grounds::NoReviewer => "policy",
+                Grounds::Person
+                | Grounds::PersonForSession
+                | Grounds::PersonDirectly
+                | Grounds::Timeout
+                | Grounds::Nobody
+                | Grounds::Cancelled => "person",
+            },
+        }
+    }
+
+    /// Spells the row that would allow the action, where a row could.
+    fn allowed_by(&self) -> Option<String> {
+        match &self.cause {
+            Cause::Judged(Grounds::Cancelled) | Cause::Person(_) | Cause::NotRecorded(_) => None,
+            Cause::Judged(_) => {
+                Some(format!(".{{ .action = \"{}\", .decision = .allow }}", self.action))
+            }
+        }
+    }
+}
