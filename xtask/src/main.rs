@@ -1,5 +1,6 @@
 //! Runs the house rules and the benchmarks.
 
+mod bench;
 mod tidy;
 
 use std::path::Path;
@@ -7,13 +8,19 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask tidy";
+const USAGE: &str = "usage: cargo xtask tidy | cargo xtask bench [words of a row]";
 
 fn main() -> Result<ExitCode> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent")?;
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => run_tidy(root),
+        ["bench"] => bench::run(root, "").map(|()| ExitCode::SUCCESS),
+        ["bench", wanted] => bench::run(root, wanted).map(|()| ExitCode::SUCCESS),
+        // What the benchmark of open and close runs inside the cage.
+        ["open-close", file, count] => {
+            bench::open_close(Path::new(file), count.parse()?).map(|()| ExitCode::SUCCESS)
+        }
         _ => bail!(USAGE),
     }
 }
