@@ -89,7 +89,7 @@ const DOORS: &[Door] = &[
     },
     Door {
         spelling: Path("fs", &["hard_link"]),
-        stands_in: &[],
+        stands_in: &["crates/chock/src/"],
         reason: "a hard link shares bytes between the project and the workspace",
     },
 ];

@@ -24,13 +24,6 @@ pub(super) enum Subject {
         /// The function.
         name: String,
     },
-    /// A name that is otherwise refused.
-    Name {
-        /// The file.
-        path: String,
-        /// The name.
-        name: String,
-    },
 }
 
 /// The list, and which of its entries were needed.
@@ -49,8 +42,8 @@ struct Entry {
 }
 
 impl Exceptions {
-    /// Reads the entries that `wanted` picks.
-    pub(super) fn read(tree: &Tree, wanted: fn(&Subject) -> bool) -> Self {
+    /// Reads the list.
+    pub(super) fn read(tree: &Tree) -> Self {
         let text = tree.text(LIST).unwrap_or_default();
         let mut list = Self { entries: Vec::new(), faults: Vec::new() };
         for (index, line) in text.lines().enumerate() {
@@ -59,10 +52,9 @@ impl Exceptions {
             }
             let line_number = index + 1;
             match entry(line) {
-                Some((subject, size)) if wanted(&subject) => {
+                Some((subject, size)) => {
                     list.entries.push(Entry { line: line_number, subject, size, is_needed: false });
                 }
-                Some(_) => {}
                 None => list.faults.push(Fault::at(LIST, line_number, "not an entry of this list")),
             }
         }
@@ -110,7 +102,6 @@ fn entry(line: &str) -> Option<(Subject, usize)> {
         ["function", path, name, lines] => {
             Some((Subject::Function { path: own(path), name: own(name) }, lines.parse().ok()?))
         }
-        ["name", path, name] => Some((Subject::Name { path: own(path), name: own(name) }, 1)),
         _ => None,
     }
 }
@@ -126,7 +117,7 @@ mod tests {
     /// Reads a list of one entry, asks for `size`, and counts the list's faults.
     fn check(list: &str, size: usize) -> (bool, usize) {
         let tree = Tree::from_texts(&[(LIST, list)]);
-        let mut exceptions = Exceptions::read(&tree, |_| true);
+        let mut exceptions = Exceptions::read(&tree);
         let is_allowed = exceptions.allow(&subject(), size);
         (is_allowed, exceptions.finish().len())
     }
@@ -141,7 +132,7 @@ mod tests {
     #[test]
     fn an_entry_nobody_needs_is_a_fault() {
         let tree = Tree::from_texts(&[(LIST, "# head\n\nlines b.rs 700\n")]);
-        assert_eq!(Exceptions::read(&tree, |_| true).finish().len(), 1);
+        assert_eq!(Exceptions::read(&tree).finish().len(), 1);
     }
 
     #[test]

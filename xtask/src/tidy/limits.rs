@@ -16,9 +16,7 @@ const FUNCTION_LINES_MAX: usize = 70;
 
 /// Names every file and function over its limit that has no exception.
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
-    let wanted =
-        |subject: &Subject| matches!(subject, Subject::Lines { .. } | Subject::Function { .. });
-    let mut exceptions = Exceptions::read(tree, wanted);
+    let mut exceptions = Exceptions::read(tree);
     let mut faults: Vec<Fault> = exceptions::check_count(tree).into_iter().collect();
     for (path, code) in tree.rust() {
         faults.extend(file(path, code, &mut exceptions));

@@ -1,6 +1,5 @@
 //! Names that say nothing, and so hide what is behind them.
 
-use super::exceptions::{Exceptions, Subject};
 use super::fault::Fault;
 use super::tree::Tree;
 
@@ -10,31 +9,37 @@ const REFUSED: &[&str] = &[
     "util", "utils",
 ];
 
+/// Refused words that are whole nouns of the glossary, and the crates where they are.
+const NOUNS: &[(&str, &[&str])] =
+    // What one request to a model holds.
+    &[("context", &["crates/chock-agent/", "crates/chock-provider/"])];
+
 /// Names every file, module and type with a refused word in its name.
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
-    let mut exceptions = Exceptions::read(tree, |subject| matches!(subject, Subject::Name { .. }));
     let mut faults = Vec::new();
     for (path, code) in tree.rust() {
-        if let Some(word) = path.split('/').find_map(|part| refused(part.trim_end_matches(".rs"))) {
+        let parts = path.split('/').map(|part| part.trim_end_matches(".rs"));
+        for word in parts.filter_map(|part| refused(path, part)) {
             faults.push(Fault::of(path, format!("`{word}` says nothing in a path")));
         }
         for named in &code.named {
-            let Some(word) = refused(&named.name) else { continue };
-            let subject = Subject::Name { path: path.to_owned(), name: named.name.clone() };
-            if !exceptions.allow(&subject, 1) {
+            if let Some(word) = refused(path, &named.name) {
                 let text = format!("`{word}` says nothing in the name `{}`", named.name);
                 faults.push(Fault::at(path, named.line, text));
             }
         }
     }
-    faults.extend(exceptions.finish());
     faults
 }
 
 /// Finds a refused word in a name of either spelling.
-fn refused(name: &str) -> Option<&'static str> {
+fn refused(path: &str, name: &str) -> Option<&'static str> {
     let words = words(name);
-    REFUSED.iter().copied().find(|refused| words.iter().any(|word| word == refused))
+    let is_noun = NOUNS.iter().any(|(noun, crates)| {
+        noun.eq_ignore_ascii_case(name) && crates.iter().any(|one| path.starts_with(one))
+    });
+    let found = REFUSED.iter().copied().find(|refused| words.iter().any(|word| word == refused));
+    found.filter(|_| !is_noun)
 }
 
 /// Splits `snake_case`, `kebab-case` and `CamelCase` into lower case words.
@@ -65,6 +70,9 @@ mod tests {
             ("crates/x/src/a.rs", "enum EventHandler {}", 1),
             ("crates/x/src/a.rs", "type Manager = u8;", 1),
             ("crates/x/src/a.rs", "struct Information; struct Scored;", 0),
+            ("crates/chock-agent/src/context.rs", "struct Context;", 0),
+            ("crates/chock-agent/src/context.rs", "struct CallContext;", 1),
+            ("crates/x/src/context.rs", "struct Context;", 2),
             ("crates/x/src/a.rs", "use anyhow::Context; fn info() {}", 0),
         ];
         for (path, text, expected) in cases {
