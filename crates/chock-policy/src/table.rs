@@ -11,6 +11,16 @@ pub const RULES_MAX: usize = 512;
 pub struct Table {
     project: Vec<Rule>,
     shipped: Vec<Rule>,
+    reach: Reach,
+}
+
+/// Which requests the project's rows may decide.
+#[derive(Debug, Clone, Copy)]
+enum Reach {
+    /// All that they match.
+    Whole,
+    /// Those where they are not above the shipped rows.
+    Narrowing,
 }
 
 /// Why rows do not make a table.
@@ -29,16 +39,32 @@ impl Table {
     ///
     /// There are more than [`RULES_MAX`] project rows.
     pub fn new(project: Vec<Rule>) -> Result<Self, TableFault> {
-        if project.len() > RULES_MAX {
-            return Err(TableFault::TooMany { rules: project.len() });
-        }
-        Ok(Self { project, shipped: crate::shipped() })
+        Self::with_reach(project, Reach::Whole)
+    }
+
+    /// Takes the project's rows only where they narrow, for rows nobody accepted.
+    ///
+    /// Where a row is above the shipped decision it is as if it were not there. No
+    /// decision of such a table is above that of [`Table::defaults`].
+    ///
+    /// # Errors
+    ///
+    /// There are more than [`RULES_MAX`] project rows.
+    pub fn narrowing(project: Vec<Rule>) -> Result<Self, TableFault> {
+        Self::with_reach(project, Reach::Narrowing)
     }
 
     /// Holds the shipped defaults alone.
     #[must_use]
     pub fn defaults() -> Self {
-        Self { project: Vec::new(), shipped: crate::shipped() }
+        Self { project: Vec::new(), shipped: crate::shipped(), reach: Reach::Narrowing }
+    }
+
+    fn with_reach(project: Vec<Rule>, reach: Reach) -> Result<Self, TableFault> {
+        if project.len() > RULES_MAX {
+            return Err(TableFault::TooMany { rules: project.len() });
+        }
+        Ok(Self { project, shipped: crate::shipped(), reach })
     }
 
     /// Lists every row with where it comes from, project first.
@@ -52,9 +78,14 @@ impl Table {
     /// The order is origin, then specificity, then the stricter decision.
     #[must_use]
     pub fn winner(&self, agent_kind: &str, request: &Request<'_>) -> Option<(Origin, &Rule)> {
-        self.rows().filter(|(_, rule)| rule.matches(agent_kind, request)).max_by_key(
-            |(origin, rule)| (*origin, rule.specificity(), std::cmp::Reverse(rule.decision)),
-        )
+        let best = |rows, ceiling| best(rows, ceiling, agent_kind, request);
+        let shipped = best(&self.shipped, Decision::Allow);
+        let ceiling = match self.reach {
+            Reach::Whole => Decision::Allow,
+            Reach::Narrowing => shipped.map_or(Decision::Ask, |rule| rule.decision),
+        };
+        let project = best(&self.project, ceiling).map(|rule| (Origin::Project, rule));
+        project.or(shipped.map(|rule| (Origin::Shipped, rule)))
     }
 
     /// Decides for one kind of agent; no row means `ask`.
@@ -62,6 +93,18 @@ impl Table {
     pub fn rule(&self, agent_kind: &str, request: &Request<'_>) -> Decision {
         self.winner(agent_kind, request).map_or(Decision::Ask, |(_, rule)| rule.decision)
     }
+}
+
+/// Finds the most specific matching row that is not above `ceiling`.
+fn best<'a>(
+    rows: &'a [Rule],
+    ceiling: Decision,
+    agent_kind: &str,
+    request: &Request<'_>,
+) -> Option<&'a Rule> {
+    rows.iter()
+        .filter(|rule| rule.decision <= ceiling && rule.matches(agent_kind, request))
+        .max_by_key(|rule| (rule.specificity(), std::cmp::Reverse(rule.decision)))
 }
 
 #[cfg(test)]
@@ -125,6 +168,32 @@ mod tests {
         check(&[], "call.read_file", Allow);
         check(&[row(Some("call.*"), None, Deny)], "call.read_file", Deny);
         check(&[row(None, None, Deny)], "call.read_file", Deny);
+    }
+
+    #[test]
+    fn without_acceptance_a_row_counts_only_where_it_narrows() {
+        let rows = vec![
+            row(None, None, Ask),
+            row(Some("git.*"), None, Decision::AgentReview),
+            row(Some("net.*"), None, Deny),
+            row(Some("net.connect.*"), None, Allow),
+        ];
+        // (action, as written, unless it widens)
+        let cases = [
+            ("sandbox.debug", Ask, Deny),
+            ("call.read_file", Ask, Ask),
+            ("git.commit", Decision::AgentReview, Decision::AgentReview),
+            ("git.push", Decision::AgentReview, Ask),
+            ("net.connect.com.example.443", Allow, Deny),
+        ];
+        let written = Table::new(rows.clone()).expect("few rows");
+        let narrowing = Table::narrowing(rows).expect("few rows");
+        for (action, expected, unless_it_widens) in cases {
+            let action = Action::from_static(action);
+            let request = Request { action: &action, tool: "run_command", model: "m" };
+            assert_eq!(written.rule("main", &request), expected, "{action}");
+            assert_eq!(narrowing.rule("main", &request), unless_it_widens, "{action}");
+        }
     }
 
     #[test]
