@@ -1,6 +1,9 @@
 //! What differs between two trees: files, modes, links and their hunks.
 
-use crate::{Flag, TreeId};
+use std::fmt;
+
+use crate::notes::Notes;
+use crate::{Flag, Skipped, TreeId};
 
 /// The difference of two trees, by path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +14,50 @@ pub struct ChangeSet {
     pub snapshot: TreeId,
     /// One entry a changed file, sorted by path.
     pub files: Vec<FileChange>,
+    /// What the snapshot left out, ignored files apart.
+    pub skipped: Vec<Skipped>,
+}
+
+impl ChangeSet {
+    /// Counts files and lines, as `git diff --shortstat` does.
+    #[must_use]
+    pub fn stat(&self) -> Stat {
+        let files = self.files.len() as u64;
+        let (added, removed) = self.files.iter().fold((0, 0), |(added, removed), file| {
+            (added + file.added_lines(), removed + file.removed_lines())
+        });
+        Stat { files, added, removed }
+    }
+
+    /// Adds what was noted beside the newer tree.
+    pub(crate) fn annotate(&mut self, notes: Notes) {
+        self.skipped = notes.skipped;
+        for (path, flag) in notes.flags {
+            for file in &mut self.files {
+                let below = || file.path.strip_prefix(path.as_slice())?.strip_prefix(b"/");
+                let is_meant = match flag {
+                    Flag::Setuid => file.path == path,
+                    Flag::NestedRepository => below().is_some(),
+                    Flag::LeavesTree => false,
+                };
+                if is_meant && !file.flags.contains(&flag) {
+                    file.flags.push(flag);
+                    file.flags.sort_unstable();
+                }
+            }
+        }
+    }
+}
+
+/// How much a change set changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// How many files.
+    pub files: u64,
+    /// How many lines are new, over all text files.
+    pub added: u64,
+    /// How many lines are gone, over all text files.
+    pub removed: u64,
 }
 
 /// What happened to one path.
@@ -36,6 +83,25 @@ pub struct FileChange {
     pub flags: Vec<Flag>,
     /// The changed places of a text. Empty for binary, mode only and empty files.
     pub hunks: Vec<Hunk>,
+}
+
+impl FileChange {
+    /// How many lines are new.
+    #[must_use]
+    pub fn added_lines(&self) -> u64 {
+        self.count(LineTag::Added)
+    }
+
+    /// How many lines are gone.
+    #[must_use]
+    pub fn removed_lines(&self) -> u64 {
+        self.count(LineTag::Removed)
+    }
+
+    fn count(&self, tag: LineTag) -> u64 {
+        let lines = self.hunks.iter().flat_map(|hunk| &hunk.lines);
+        lines.filter(|line| line.tag == tag).count() as u64
+    }
 }
 
 /// What happened to one path, in one word.
@@ -82,6 +148,20 @@ pub struct Hunk {
 /// come and go.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct HunkId(pub(crate) String);
+
+impl HunkId {
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for HunkId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
 
 /// One line of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]

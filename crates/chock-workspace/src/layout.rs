@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 /// The folder inside the cage where borrowed object directories are mounted.
 pub const OBJECTS_INSIDE: &str = "/run/chock/objects";
 
@@ -55,7 +57,7 @@ pub enum Halves {
 }
 
 /// Which [`Halves`] to make. The caller knows what the machine can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Method {
     /// An overlay of a shared base and an upper layer.
     Overlay,
@@ -85,7 +87,7 @@ pub struct Cover {
 ///
 /// Given when Chock runs as host root, so that an unprivileged session can use
 /// its files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// The user id on the host.
     pub uid: u32,

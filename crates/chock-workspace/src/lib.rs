@@ -22,15 +22,41 @@
 //!
 //! [`Workspace::create`], then `scan.rs` for how the upper half is read.
 
+mod bare;
+mod base;
 mod change;
+mod compare;
+mod config_text;
+mod dirty;
+mod facts;
+mod files;
+mod forbidden;
+mod git;
+mod ignored;
+mod index;
+mod inside;
+mod json;
+mod keep;
 mod layout;
+mod make;
+mod notes;
+mod objects;
+mod patch;
+mod person;
 mod project;
+mod record;
+mod refs;
+mod remove;
+mod scan;
+mod size;
 mod snapshot;
 mod store;
 mod tree;
+mod upper;
 mod workspace;
 
-pub use change::{ChangeKind, ChangeSet, FileChange, Hunk, HunkId, Line, LineTag};
+pub use change::{ChangeKind, ChangeSet, FileChange, Hunk, HunkId, Line, LineTag, Stat};
+pub use json::JsonBytes;
 pub use layout::{Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Owner, ProjectGit};
 pub use project::{Notice, Project, ProjectFault, Surroundings};
 pub use snapshot::{

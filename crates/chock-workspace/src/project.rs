@@ -2,9 +2,12 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use crate::ProjectGit;
+use crate::facts::Facts;
+use crate::git::{self, Git, GitFault};
+use crate::{ProjectGit, forbidden, person};
 
 /// What the caller knows of the machine and the person.
 #[derive(Debug, Clone)]
@@ -25,8 +28,12 @@ pub struct Surroundings {
 #[derive(Debug, Clone)]
 pub struct Project {
     root: PathBuf,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
     project_git: ProjectGit,
     notices: Vec<Notice>,
+    pub(crate) git: Git,
+    pub(crate) facts: Facts,
 }
 
 impl Project {
@@ -36,13 +43,45 @@ impl Project {
     ///
     /// One [`ProjectFault`], which names the path and what to do.
     pub fn find(start: &Path, surroundings: &Surroundings) -> Result<Self, ProjectFault> {
-        todo!("{start:?} {surroundings:?}")
+        let start = directory(start)?;
+        forbidden::check(&start, surroundings)?;
+        let mut git = Git {
+            search_path: surroundings.search_path.clone(),
+            home: surroundings.home.clone(),
+            config_home: surroundings.config_home.clone(),
+            trusted: Vec::new(),
+        };
+        let root = directory(&top_level(&mut git, &start)?)?;
+        forbidden::check(&root, surroundings)?;
+        let git_dir = root.join(ask_path(&git, &root, "--absolute-git-dir")?);
+        let common_dir = root.join(ask_path(&git, &root, "--git-common-dir")?);
+        let facts = Facts::parse(&ask(&git, &root, &["config", "--list", "-z"])?);
+        check_format(&root, &facts)?;
+        let project_git = match root.join(".git").symlink_metadata() {
+            Ok(found) if found.is_file() => ProjectGit::File,
+            Ok(found) if found.is_dir() => ProjectGit::Directory,
+            Ok(_) | Err(_) => ProjectGit::Elsewhere,
+        };
+        let notices = notices(&facts, &common_dir);
+        Ok(Self { root, git_dir, common_dir, project_git, notices, git, facts })
     }
 
     /// The real path of the top of the working tree, with links resolved.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The repository's git directory: HEAD and the index of this working tree.
+    #[must_use]
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The git directory that all working trees of the repository share.
+    #[must_use]
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
     }
 
     /// What `.git` is at the top of the project.
@@ -56,6 +95,80 @@ impl Project {
     pub fn notices(&self) -> &[Notice] {
         &self.notices
     }
+}
+
+fn directory(path: &Path) -> Result<PathBuf, ProjectFault> {
+    let unusable = |source| ProjectFault::Unusable { path: path.to_owned(), source };
+    let real = path.canonicalize().map_err(unusable)?;
+    if !real.is_dir() {
+        return Err(unusable(io::Error::from(io::ErrorKind::NotADirectory)));
+    }
+    Ok(real)
+}
+
+/// The top of the working tree. Trusts another owner where the person's git does.
+fn top_level(git: &mut Git, start: &Path) -> Result<PathBuf, ProjectFault> {
+    match ask_path(git, start, "--show-toplevel") {
+        Err(ProjectFault::NotOwned { path }) => {
+            git.trusted = person::trusted_directories(git);
+            if git.trusted.is_empty() {
+                return Err(ProjectFault::NotOwned { path });
+            }
+            ask_path(git, start, "--show-toplevel")
+        }
+        answer => answer,
+    }
+}
+
+fn ask_path(git: &Git, directory: &Path, question: &str) -> Result<PathBuf, ProjectFault> {
+    let answer = git::line(ask(git, directory, &["rev-parse", question])?);
+    Ok(PathBuf::from(OsString::from_vec(answer)))
+}
+
+fn ask(git: &Git, directory: &Path, args: &[&str]) -> Result<Vec<u8>, ProjectFault> {
+    let path = || directory.to_owned();
+    git.look(directory, args).map_err(|fault| match fault {
+        GitFault::Start(source) => ProjectFault::NoGit { source },
+        GitFault::Failed(failure) => {
+            let says = |words: &str| failure.error.contains(words);
+            if says("dubious ownership") {
+                ProjectFault::NotOwned { path: path() }
+            } else if says("not a git repository") {
+                ProjectFault::NotGit { path: path() }
+            } else if says("cannot use bare repository") || says("must be run in a work tree") {
+                ProjectFault::NoWorkingTree { path: path() }
+            } else {
+                ProjectFault::Git { path: path(), said: failure.said() }
+            }
+        }
+    })
+}
+
+fn check_format(root: &Path, facts: &Facts) -> Result<(), ProjectFault> {
+    let refuse = |what, cure| Err(ProjectFault::Format { path: root.to_owned(), what, cure });
+    let hash = facts.last("extensions.objectformat");
+    if hash.is_some_and(|hash| !hash.eq_ignore_ascii_case(b"sha1")) {
+        return refuse("names its objects by SHA-256", "use a repository with SHA-1 objects");
+    }
+    if facts.is_partial() {
+        return refuse(
+            "is a partial clone",
+            "fetch all objects with `git fetch --refetch --no-filter` and remove \
+             `remote.<name>.promisor` and `remote.<name>.partialclonefilter` with `git config --unset`",
+        );
+    }
+    Ok(())
+}
+
+fn notices(facts: &Facts, common_dir: &Path) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    if facts.is_on("core.sparsecheckout") {
+        notices.push(Notice::SparseCheckout);
+    }
+    if common_dir.join("shallow").is_file() {
+        notices.push(Notice::Shallow);
+    }
+    notices
 }
 
 /// One thing about a project or workspace that the person is told.
@@ -143,7 +256,7 @@ pub enum ProjectFault {
         /// The top of the working tree.
         path: PathBuf,
         /// What is wrong with it.
-        why: &'static str,
+        why: String,
     },
 
     /// The project and one of Chock's own directories lie in one another.

@@ -3,14 +3,20 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::{ChangeSet, TreeId};
+use git2::{Config, Repository};
+
+use crate::{ChangeSet, TreeId, compare, notes, patch};
+
+/// The directory beside the store that holds the notes of snapshots.
+pub(crate) const NOTES: &str = "notes";
 
 /// The snapshots of one session, and the project's objects by reference.
 ///
 /// Only Chock writes here. It may be opened while the session runs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Store {
     directory: PathBuf,
+    notes: PathBuf,
 }
 
 /// Why the store could not be used.
@@ -26,7 +32,7 @@ pub enum StoreFault {
         source: git2::Error,
     },
 
-    /// A tree or a file is not in the store.
+    /// A tree or a file is not in the store, or the project lost it.
     #[error("the session's store cannot compare {base} with {snapshot}")]
     Compare {
         /// The older tree.
@@ -35,6 +41,13 @@ pub enum StoreFault {
         snapshot: TreeId,
         /// What the object store said.
         source: git2::Error,
+    },
+
+    /// The notes of the snapshot could not be read.
+    #[error("cannot read the notes of the snapshot")]
+    Notes {
+        /// What the system said.
+        source: io::Error,
     },
 
     /// The patch could not be written out.
@@ -54,16 +67,45 @@ impl Store {
     ///
     /// [`StoreFault::Open`] when there is none.
     pub fn open(session: &Path) -> Result<Self, StoreFault> {
-        Ok(Self { directory: session.join("store") })
+        let store = Self::at(session);
+        store.repository()?;
+        Ok(store)
+    }
+
+    /// The store of the workspace in `session`, which may not be there yet.
+    pub(crate) fn at(session: &Path) -> Self {
+        Self { directory: session.join("store"), notes: session.join(NOTES) }
+    }
+
+    /// The git directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Opens the objects, with no configuration but libgit2's own defaults.
+    pub(crate) fn repository(&self) -> Result<Repository, StoreFault> {
+        let open = || {
+            let repository = Repository::open_bare(&self.directory)?;
+            repository.set_config(&Config::new()?)?;
+            Ok(repository)
+        };
+        open().map_err(|source| StoreFault::Open { path: self.directory.clone(), source })
     }
 
     /// Says what leads from the tree `base` to the tree `snapshot`.
+    ///
+    /// The cost follows what differs between the two.
     ///
     /// # Errors
     ///
     /// [`StoreFault::Compare`] when one of the trees is not in the store.
     pub fn changes(&self, base: TreeId, snapshot: TreeId) -> Result<ChangeSet, StoreFault> {
-        todo!("{base} {snapshot} {:?}", self.directory)
+        let repository = self.repository()?;
+        let mut changes = compare::trees(&repository, base, snapshot)
+            .map_err(|source| StoreFault::Compare { base, snapshot, source })?;
+        let notes = notes::read(&self.notes, snapshot);
+        changes.annotate(notes.map_err(|source| StoreFault::Notes { source })?);
+        Ok(changes)
     }
 
     /// Writes `changes` as a patch that `git apply` accepts, binary files included.
@@ -73,6 +115,15 @@ impl Store {
     /// [`StoreFault::Write`] from `out`, [`StoreFault::Compare`] when the content of
     /// a binary file is not in the store.
     pub fn write_patch(&self, changes: &ChangeSet, out: &mut dyn Write) -> Result<(), StoreFault> {
-        todo!("{changes:?} {}", out.flush().is_ok())
+        let repository = self.repository()?;
+        for file in &changes.files {
+            let text = patch::of(&repository, file).map_err(|source| StoreFault::Compare {
+                base: changes.base,
+                snapshot: changes.snapshot,
+                source,
+            })?;
+            out.write_all(&text).map_err(|source| StoreFault::Write { source })?;
+        }
+        Ok(())
     }
 }

@@ -1,10 +1,17 @@
 //! The throwaway copy of a project that one session works in.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use crate::{Layout, Method, Notice, Owner, Project, Snapshot, SnapshotFault, Store, TreeId};
+use crate::base::BaseFacts;
+use crate::record::Record;
+use crate::store::NOTES;
+use crate::{
+    Layout, Method, Notice, Owner, Project, Snapshot, SnapshotFault, Store, StoreFault, TreeId,
+    bare, dirty, make, notes, remove, size,
+};
 
 /// How to make a workspace.
 #[derive(Debug, Clone)]
@@ -41,11 +48,12 @@ pub enum Start {
 /// and keeps the files; [`remove`](Self::remove) deletes them.
 #[derive(Debug)]
 pub struct Workspace {
+    session: PathBuf,
     layout: Layout,
     notices: Vec<Notice>,
-    base_tree: TreeId,
-    start_tree: TreeId,
+    record: Record,
     store: Store,
+    lock: File,
 }
 
 impl Workspace {
@@ -55,12 +63,20 @@ impl Workspace {
     ///
     /// [`WorkspaceFault`]. What was half made is removed, now or by the next start.
     pub fn create(project: &Project, opening: &Opening) -> Result<Self, WorkspaceFault> {
-        todo!("{project:?} {opening:?}")
+        let session = &opening.session;
+        let lock = make::claim(session)?;
+        if Record::exists(session) {
+            return Err(WorkspaceFault::Exists { path: session.clone() });
+        }
+        let record = make::all(project, opening)?;
+        record.write(session)?;
+        Ok(Self::whole(project, session.clone(), record, lock))
     }
 
     /// Opens the workspace of an earlier process again, as that left it.
     ///
-    /// `covered` is added to what the workspace was made with.
+    /// `covered` is added to what the workspace was made with. A base that is gone
+    /// from the cache is made again.
     ///
     /// # Errors
     ///
@@ -71,7 +87,39 @@ impl Workspace {
         session: &Path,
         covered: &[PathBuf],
     ) -> Result<Self, WorkspaceFault> {
-        todo!("{project:?} {session:?} {covered:?}")
+        if !Record::exists(session) {
+            return Err(WorkspaceFault::Missing { path: session.to_owned() });
+        }
+        let lock = make::claim(session)?;
+        let mut record = Record::read(session)?;
+        if project.root().as_os_str() != record.project {
+            let (path, project) = (session.to_owned(), record.project.into());
+            return Err(WorkspaceFault::OtherProject { path, project });
+        }
+        let store = Store::at(session);
+        bare::sweep(store.directory())?;
+        make::base(project, store.directory(), &record)?;
+        for path in make::covers(project, covered) {
+            if !record.covered.iter().any(|known| known == path.as_os_str()) {
+                record.covered.push(path.into());
+            }
+        }
+        record.write(session)?;
+        Ok(Self::whole(project, session.to_owned(), record, lock))
+    }
+
+    fn whole(project: &Project, session: PathBuf, record: Record, lock: File) -> Self {
+        let layout = make::layout(project, &session, &record);
+        let mut notices = project.notices().to_vec();
+        let BaseFacts { lfs_pointers, submodules } = record.base_facts;
+        if lfs_pointers > 0 {
+            notices.push(Notice::LfsPointers { count: lfs_pointers });
+        }
+        if submodules > 0 {
+            notices.push(Notice::Submodules { count: submodules });
+        }
+        let store = Store::at(&session);
+        Self { session, layout, notices, record, store, lock }
     }
 
     /// Where everything is, and where it belongs inside.
@@ -89,7 +137,7 @@ impl Workspace {
     /// The committed tree that the base is a checkout of.
     #[must_use]
     pub fn base_tree(&self) -> TreeId {
-        self.base_tree
+        self.record.base_tree
     }
 
     /// The tree that the session started from: what it changed is relative to this.
@@ -98,13 +146,14 @@ impl Workspace {
     /// uncommitted files.
     #[must_use]
     pub fn start_tree(&self) -> TreeId {
-        self.start_tree
+        self.record.start_tree
     }
 
-    /// The commit that HEAD named at the start. `None` before the first commit.
+    /// The commit that HEAD named at the start, in 40 hexadecimal digits. `None`
+    /// before the first commit.
     #[must_use]
     pub fn start_commit(&self) -> Option<&str> {
-        todo!()
+        self.record.start_commit.as_deref()
     }
 
     /// The session's object store, for comparing trees.
@@ -119,7 +168,7 @@ impl Workspace {
     /// this descriptor is open nobody else opens the workspace.
     #[must_use]
     pub fn lock(&self) -> BorrowedFd<'_> {
-        todo!()
+        self.lock.as_fd()
     }
 
     /// Keeps the working tree as it is now as an immutable tree.
@@ -131,20 +180,26 @@ impl Workspace {
     ///
     /// [`SnapshotFault`]; the store stays usable.
     pub fn snapshot(&self) -> Result<Snapshot, SnapshotFault> {
-        todo!()
+        let snapshot = make::snapshot(&self.session, &self.record)?;
+        let notes = self.session.join(NOTES);
+        notes::keep(&notes, &snapshot).map_err(|source| SnapshotFault::Notes { source })?;
+        Ok(snapshot)
     }
 
     /// Counts the files of the project that are changed or untracked, and so are not
     /// in a session that starts from [`Start::Committed`].
     ///
     /// The cost follows the size of the project, as `git status` does: call it
-    /// beside the start of a session, not before it.
+    /// beside the start of a session, not before it. Compared is with the commit
+    /// that the session started from.
     ///
     /// # Errors
     ///
     /// [`WorkspaceFault::Git`].
     pub fn uncommitted(&self, project: &Project) -> Result<u64, WorkspaceFault> {
-        todo!("{project:?}")
+        let person = make::person(project)?;
+        let paths = dirty::paths(project, self.store.directory(), &person)?;
+        Ok(paths.len() as u64)
     }
 
     /// How many bytes the session's own files take on disk; the shared base not counted.
@@ -153,16 +208,18 @@ impl Workspace {
     ///
     /// [`WorkspaceFault::Files`].
     pub fn bytes(&self) -> Result<u64, WorkspaceFault> {
-        todo!()
+        size::of(&self.session)
     }
 
     /// Deletes the workspace with everything in it. No link is followed.
     ///
+    /// The caller has unmounted the halves, and ended every program of the session.
+    ///
     /// # Errors
     ///
-    /// [`WorkspaceFault::Files`] with the first path that could not be deleted.
+    /// [`WorkspaceFault::Files`] when something could not be deleted.
     pub fn remove(self) -> Result<(), WorkspaceFault> {
-        todo!()
+        remove::tree(&self.session)
     }
 }
 
@@ -229,9 +286,18 @@ pub enum WorkspaceFault {
         said: String,
     },
 
-    /// The object store could not do its part.
-    #[error("cannot read or write the session's store")]
+    /// The object store could not be opened.
+    #[error("cannot use the session's store")]
     Store {
+        /// Why.
+        source: StoreFault,
+    },
+
+    /// An object of the project could not be read, or one of the session's not written.
+    #[error("cannot {what}")]
+    Objects {
+        /// What was tried, such as `read the committed tree`.
+        what: &'static str,
         /// What the object store said.
         source: git2::Error,
     },

@@ -1,0 +1,255 @@
+//! Compares two trees of a store, as git does.
+
+use git2::{
+    Blob, Delta, Diff, DiffDelta, DiffFile, DiffFindOptions, DiffOptions, Oid, Patch, Repository,
+};
+use sha2::{Digest, Sha256};
+
+use crate::keep::{LINK, SUBMODULE};
+use crate::{ChangeKind, ChangeSet, FileChange, Flag, Hunk, HunkId, Line, LineTag, TreeId};
+
+/// The largest file that is compared by line: 32 MiB. A larger one counts as binary.
+pub(crate) const COMPARED_BYTES_MAX: u64 = 32 << 20;
+
+/// How alike two files are, in percent, for one to be the other renamed. Git's own.
+const RENAME_PERCENT: u16 = 50;
+
+/// How many new and how many deleted files are tried for renames. Git's own.
+const RENAME_FILES_MAX: usize = 1_000;
+
+/// How many hexadecimal digits name a hunk.
+const HUNK_ID_DIGITS: usize = 12;
+
+/// Lists what leads from `base` to `snapshot`.
+pub(crate) fn trees(
+    repository: &Repository,
+    base: TreeId,
+    snapshot: TreeId,
+) -> Result<ChangeSet, git2::Error> {
+    let (old, new) = (repository.find_tree(base.0)?, repository.find_tree(snapshot.0)?);
+    let mut options = DiffOptions::new();
+    options.include_typechange(true);
+    let mut diff = repository.diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options))?;
+    find_renames(&mut diff)?;
+    let mut files = Vec::new();
+    for delta in diff.deltas() {
+        files.push(file(repository, &delta)?);
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(ChangeSet { base, snapshot, files, skipped: Vec::new() })
+}
+
+fn find_renames(diff: &mut Diff<'_>) -> Result<(), git2::Error> {
+    let mut options = DiffFindOptions::new();
+    options.renames(true).rename_threshold(RENAME_PERCENT).rename_limit(RENAME_FILES_MAX);
+    diff.find_similar(Some(&mut options))
+}
+
+/// One side of a change.
+struct Side {
+    path: Vec<u8>,
+    mode: u32,
+    id: Oid,
+}
+
+impl Side {
+    fn of(file: &DiffFile<'_>) -> Self {
+        let path = file.path_bytes().unwrap_or_default().to_vec();
+        let id = file.id();
+        let mode = if id.is_zero() { 0 } else { u32::from(file.mode()) };
+        Self { path, mode, id }
+    }
+}
+
+fn file(repository: &Repository, delta: &DiffDelta<'_>) -> Result<FileChange, git2::Error> {
+    let (old, new) = (Side::of(&delta.old_file()), Side::of(&delta.new_file()));
+    let kind = kind(delta.status(), &old, &new);
+    let path = if kind == ChangeKind::Deleted { old.path.clone() } else { new.path.clone() };
+    let hunks = hunks(repository, &path, &old, &new)?;
+    let mut flags = Vec::new();
+    if new.mode == LINK && leaves_tree(&new.path, repository.find_blob(new.id)?.content()) {
+        flags.push(Flag::LeavesTree);
+    }
+    Ok(FileChange {
+        path,
+        old_path: (kind == ChangeKind::Renamed).then(|| old.path.clone()),
+        kind,
+        old_mode: old.mode,
+        new_mode: new.mode,
+        old_id: old.id.to_string(),
+        new_id: new.id.to_string(),
+        binary: hunks.is_none(),
+        flags,
+        hunks: hunks.unwrap_or_default(),
+    })
+}
+
+fn kind(status: Delta, old: &Side, new: &Side) -> ChangeKind {
+    if old.id.is_zero() {
+        return ChangeKind::Added;
+    }
+    if new.id.is_zero() {
+        return ChangeKind::Deleted;
+    }
+    let either = |mode| old.mode == mode || new.mode == mode;
+    if status == Delta::Renamed {
+        ChangeKind::Renamed
+    } else if either(SUBMODULE) {
+        ChangeKind::Submodule
+    } else if either(LINK) {
+        ChangeKind::Symlink
+    } else if old.id == new.id {
+        ChangeKind::Mode
+    } else {
+        ChangeKind::Modified
+    }
+}
+
+/// The hunks between two sides. `None` when one of them is binary.
+fn hunks(
+    repository: &Repository,
+    path: &[u8],
+    old: &Side,
+    new: &Side,
+) -> Result<Option<Vec<Hunk>>, git2::Error> {
+    if old.id == new.id {
+        return Ok(Some(Vec::new()));
+    }
+    let sides = (content(repository, old)?, content(repository, new)?);
+    let (Some(old), Some(new)) = sides else { return Ok(None) };
+    between(path, old.bytes(), new.bytes())
+}
+
+/// What one side of a change holds, as far as it is compared.
+enum Content<'repo> {
+    Blob(Blob<'repo>),
+    Text(String),
+}
+
+impl Content<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Blob(blob) => blob.content(),
+            Self::Text(text) => text.as_bytes(),
+        }
+    }
+}
+
+/// `None` when it is too large to compare.
+fn content<'repo>(
+    repository: &'repo Repository,
+    side: &Side,
+) -> Result<Option<Content<'repo>>, git2::Error> {
+    if side.id.is_zero() {
+        return Ok(Some(Content::Text(String::new())));
+    }
+    if side.mode == SUBMODULE {
+        return Ok(Some(Content::Text(format!("Subproject commit {}\n", side.id))));
+    }
+    let (length, _) = repository.odb()?.read_header(side.id)?;
+    if length as u64 > COMPARED_BYTES_MAX {
+        return Ok(None);
+    }
+    Ok(Some(Content::Blob(repository.find_blob(side.id)?)))
+}
+
+/// The hunks between two texts, with git's own heuristic. `None` when one is binary.
+pub(crate) fn between(
+    path: &[u8],
+    old: &[u8],
+    new: &[u8],
+) -> Result<Option<Vec<Hunk>>, git2::Error> {
+    let mut options = DiffOptions::new();
+    options.context_lines(3).interhunk_lines(0).indent_heuristic(true);
+    let patch = Patch::from_buffers(old, None, new, None, Some(&mut options))?;
+    if patch.delta().flags().is_binary() {
+        return Ok(None);
+    }
+    (0..patch.num_hunks())
+        .map(|number| hunk(path, &patch, number))
+        .collect::<Result<_, _>>()
+        .map(Some)
+}
+
+fn hunk(path: &[u8], patch: &Patch<'_>, number: usize) -> Result<Hunk, git2::Error> {
+    let (head, count) = patch.hunk(number)?;
+    let mut lines = Vec::with_capacity(count);
+    for at in 0..count {
+        let line = patch.line_in_hunk(number, at)?;
+        let tag = match line.origin() {
+            ' ' => LineTag::Context,
+            '-' => LineTag::Removed,
+            '+' => LineTag::Added,
+            // Remarks on a missing line feed: the lines themselves show it.
+            _ => continue,
+        };
+        lines.push(Line { tag, bytes: line.content().to_vec() });
+    }
+    let id = hunk_id(path, head.old_start(), head.old_lines(), &lines);
+    Ok(Hunk {
+        id,
+        old_start: head.old_start(),
+        old_lines: head.old_lines(),
+        new_start: head.new_start(),
+        new_lines: head.new_lines(),
+        lines,
+    })
+}
+
+/// The place in the new text has no part in it: other hunks move that.
+fn hunk_id(path: &[u8], old_start: u32, old_lines: u32, lines: &[Line]) -> HunkId {
+    let mut hash = Sha256::new();
+    hash.update((path.len() as u64).to_be_bytes());
+    hash.update(path);
+    hash.update(old_start.to_be_bytes());
+    hash.update(old_lines.to_be_bytes());
+    for line in lines {
+        hash.update([line.tag.sign()]);
+        hash.update((line.bytes.len() as u64).to_be_bytes());
+        hash.update(&line.bytes);
+    }
+    let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    HunkId(digits[..HUNK_ID_DIGITS].to_owned())
+}
+
+/// Whether a link at `path` points outside of the tree, judged by its words.
+fn leaves_tree(path: &[u8], target: &[u8]) -> bool {
+    if target.starts_with(b"/") {
+        return true;
+    }
+    let mut depth = path.iter().filter(|byte| **byte == b'/').count();
+    for name in target.split(|byte| *byte == b'/') {
+        match name {
+            b"" | b"." => {}
+            b".." if depth == 0 => return true,
+            b".." => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::leaves_tree;
+
+    #[test]
+    fn links_are_judged_by_their_words() {
+        let cases = [
+            ("a", "b", false),
+            ("a", "/etc/passwd", true),
+            ("a", "../b", true),
+            ("d/a", "../b", false),
+            ("d/a", "../../b", true),
+            ("d/a", "x/../../b", false),
+            ("d/a", ".//./../..", true),
+        ];
+        for (path, target, expected) in cases {
+            assert_eq!(
+                leaves_tree(path.as_bytes(), target.as_bytes()),
+                expected,
+                "{path} {target}"
+            );
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Puts the parts of a workspace together.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use git2::{ObjectType, Oid, Repository};
+
+use crate::base::{Base, Recipe};
+use crate::git::Own;
+use crate::inside::Contents;
+use crate::person::Person;
+use crate::record::{Beginning, Record};
+use crate::refs::Refs;
+use crate::scan::Ground;
+use crate::store::NOTES;
+use crate::upper::Marks;
+use crate::{
+    Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Opening, Project, Snapshot,
+    SnapshotFault, Start, Store, StoreFault, TreeId, WorkspaceFault, bare, dirty, files, inside,
+    objects, person, refs, remove, scan, upper,
+};
+
+/// The file that Chock reads from the real project, and shows read only.
+const PROJECT_FILE: &str = "chock.zon";
+
+/// The largest list of patterns that is copied from the project.
+const EXCLUDE_BYTES_MAX: u64 = 1 << 20;
+
+/// The largest list of a shallow clone's first commits.
+const SHALLOW_BYTES_MAX: u64 = 64 << 20;
+
+/// Makes the session's directory when it is missing, and takes its lock.
+pub(crate) fn claim(session: &Path) -> Result<File, WorkspaceFault> {
+    files::make_private(session)?;
+    let lock = files::try_lock(&session.join("lock"))?;
+    lock.ok_or_else(|| WorkspaceFault::InUse { path: session.to_owned() })
+}
+
+/// Makes everything but the record. What an earlier attempt left is removed first.
+pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Record, WorkspaceFault> {
+    let session = &opening.session;
+    for part in ["upper", "work", "root", "git", "store", NOTES] {
+        remove::tree(&session.join(part))?;
+    }
+    let origin = Origin::read(project)?;
+    let store = Store::at(session);
+    make_store(&store, &origin)?;
+    files::make_private(&session.join(NOTES))?;
+    let repository = store.repository().map_err(|source| WorkspaceFault::Store { source })?;
+    let tree = committed_tree(&repository, origin.refs.commit.as_deref())?;
+    let recipe = Recipe { git: &project.git, store: store.directory(), tree, owner: opening.owner };
+    let base = Base::ensure(&opening.cache, &recipe)?;
+    let covered = covers(project, &opening.covered);
+    let tracked = tracked(&repository, tree, &covered)?;
+    make_git_directory(project, session, &origin, &base, &tracked)?;
+    make_halves(session, &base, opening.method)?;
+    let mut record = Record::new(
+        Beginning {
+            project: project.root(),
+            cache: &opening.cache,
+            method: opening.method,
+            owner: opening.owner,
+            tree,
+            commit: origin.refs.commit.clone(),
+            objects: &origin.objects,
+            covered: &covered,
+        },
+        base.facts,
+    );
+    if opening.start == Start::Uncommitted {
+        record.start_tree = carry(project, opening, &record, &repository, &origin.person)?;
+    }
+    for part in ["upper", "work", "root", "git"].map(|part| session.join(part)) {
+        if part.exists() {
+            files::give(&part, opening.owner)?;
+        }
+    }
+    Ok(record)
+}
+
+/// What a workspace takes from the project and the person, besides the tree.
+#[derive(Debug)]
+struct Origin {
+    refs: Refs,
+    objects: Vec<PathBuf>,
+    exclude: Vec<u8>,
+    shallow: Option<Vec<u8>>,
+    person: Person,
+}
+
+impl Origin {
+    fn read(project: &Project) -> Result<Self, WorkspaceFault> {
+        let common = project.common_dir();
+        let exclude = read_if_there(&common.join("info/exclude"), EXCLUDE_BYTES_MAX)?;
+        Ok(Self {
+            refs: refs::read(project)?,
+            objects: objects::directories(&common.join("objects"))?,
+            exclude: exclude.unwrap_or_default(),
+            shallow: read_if_there(&common.join("shallow"), SHALLOW_BYTES_MAX)?,
+            person: person(project)?,
+        })
+    }
+}
+
+fn make_store(store: &Store, origin: &Origin) -> Result<(), WorkspaceFault> {
+    let directory = store.directory();
+    bare::make(directory, &origin.objects)?;
+    files::write(&directory.join("info/exclude"), &origin.exclude)?;
+    if let Some(commit) = &origin.refs.commit {
+        files::write(&directory.join("HEAD"), format!("{commit}\n").as_bytes())?;
+    }
+    match &origin.shallow {
+        Some(list) => files::write(&directory.join("shallow"), list),
+        None => Ok(()),
+    }
+}
+
+fn make_git_directory(
+    project: &Project,
+    session: &Path,
+    origin: &Origin,
+    base: &Base,
+    tracked: &[PathBuf],
+) -> Result<(), WorkspaceFault> {
+    let git_dir = session.join("git");
+    let contents = Contents {
+        refs: &origin.refs,
+        facts: &project.facts,
+        person: &origin.person,
+        index: &base.index(),
+        exclude: &origin.exclude,
+        shallow: origin.shallow.as_deref(),
+        borrowed: origin.objects.len(),
+        covered: tracked,
+    };
+    inside::make(&git_dir, &contents)?;
+    leave_alone(project, Store::at(session).directory(), base, &git_dir, tracked)
+}
+
+/// The tree of `commit`, or the empty one, which is then in the store.
+fn committed_tree(repository: &Repository, commit: Option<&str>) -> Result<TreeId, WorkspaceFault> {
+    let read = || match commit {
+        Some(commit) => Ok(repository.find_commit(Oid::from_str(commit)?)?.tree_id()),
+        None => repository.odb()?.write(ObjectType::Tree, b""),
+    };
+    let what = "read the committed tree";
+    read().map(TreeId).map_err(|source| WorkspaceFault::Objects { what, source })
+}
+
+/// Finds the base of a workspace, or makes it again.
+pub(crate) fn base(
+    project: &Project,
+    store: &Path,
+    record: &Record,
+) -> Result<Base, WorkspaceFault> {
+    let (tree, owner) = (record.base_tree, record.owner);
+    let recipe = Recipe { git: &project.git, store, tree, owner };
+    Base::ensure(Path::new(&record.cache), &recipe)
+}
+
+/// The person whose commits the session makes.
+pub(crate) fn person(project: &Project) -> Result<Person, WorkspaceFault> {
+    person::read(&project.git, project.root()).map_err(|fault| WorkspaceFault::Git {
+        what: "read your name from its configuration",
+        said: fault.said(),
+    })
+}
+
+/// The paths under the cage's own mounts: `covered`, and `chock.zon` when there is one.
+pub(crate) fn covers(project: &Project, covered: &[PathBuf]) -> Vec<PathBuf> {
+    let own = project_file(project).map(|cover| cover.name);
+    covered.iter().cloned().chain(own).collect()
+}
+
+/// Those of `covered` that are in the committed tree.
+fn tracked(
+    repository: &Repository,
+    tree: TreeId,
+    covered: &[PathBuf],
+) -> Result<Vec<PathBuf>, WorkspaceFault> {
+    let tree = repository
+        .find_tree(tree.0)
+        .map_err(|source| WorkspaceFault::Objects { what: "read the committed tree", source })?;
+    Ok(covered.iter().filter(|path| tree.get_path(path).is_ok()).cloned().collect())
+}
+
+/// Tells the session's git not to look at paths that the cage covers.
+fn leave_alone(
+    project: &Project,
+    store: &Path,
+    base: &Base,
+    git_dir: &Path,
+    covered: &[PathBuf],
+) -> Result<(), WorkspaceFault> {
+    if covered.is_empty() {
+        return Ok(());
+    }
+    let (work_tree, index) = (base.tree(), git_dir.join("index"));
+    let own = Own { git_dir: store, work_tree: &work_tree, index: &index };
+    let fault = |fault: crate::git::GitFault| WorkspaceFault::Git {
+        what: "mark the covered files",
+        said: fault.said(),
+    };
+    let mut list: Vec<&OsStr> = ["ls-files", "-z", "--"].map(OsStr::new).to_vec();
+    let literal = covered.iter().map(|path| {
+        let mut spec = OsString::from(":(top,literal)");
+        spec.push(path);
+        spec
+    });
+    let literal: Vec<_> = literal.collect();
+    list.extend(literal.iter().map(|spec| spec.as_os_str()));
+    let names = project.git.own(&own, &list, None).map_err(fault)?;
+    let args = ["update-index", "--skip-worktree", "-z", "--stdin"].map(OsStr::new);
+    project.git.own(&own, &args, Some(&names)).map(drop).map_err(fault)
+}
+
+fn make_halves(session: &Path, base: &Base, method: Method) -> Result<(), WorkspaceFault> {
+    match method {
+        Method::Overlay => {
+            files::make_open(&session.join("upper"))?;
+            files::make_open(&session.join("work"))
+        }
+        Method::Copy => files::copy_tree(&base.tree(), &session.join("root")),
+    }
+}
+
+/// Carries the person's uncommitted files in, and keeps what the session starts from.
+fn carry(
+    project: &Project,
+    opening: &Opening,
+    record: &Record,
+    repository: &Repository,
+    person: &Person,
+) -> Result<TreeId, WorkspaceFault> {
+    let store = Store::at(&opening.session);
+    let paths = dirty::paths(project, store.directory(), person)?;
+    let base = repository
+        .find_tree(record.base_tree.0)
+        .map_err(|source| WorkspaceFault::Objects { what: "read the committed tree", source })?;
+    let is_covered = |path: &PathBuf| record.covered.iter().any(|cover| path.starts_with(cover));
+    let paths: Vec<_> = paths.into_iter().filter(|path| !is_covered(path)).collect();
+    let top = top(&opening.session, record.method);
+    dirty::carry(project, &paths, &base, &top, marks(record.method))?;
+    let snapshot = scan_session(&opening.session, record, None);
+    snapshot.map(|snapshot| snapshot.tree).map_err(|source| WorkspaceFault::Start { source })
+}
+
+/// Keeps the working tree of `session`, ignored files apart.
+pub(crate) fn snapshot(session: &Path, record: &Record) -> Result<Snapshot, SnapshotFault> {
+    let exclude = Store::at(session).directory().join("info/exclude");
+    let exclude = files::read_bounded(&exclude, EXCLUDE_BYTES_MAX)
+        .map_err(|source| SnapshotFault::Read { path: String::new(), source })?;
+    scan_session(session, record, Some(&exclude))
+}
+
+fn scan_session(
+    session: &Path,
+    record: &Record,
+    exclude: Option<&[u8]>,
+) -> Result<Snapshot, SnapshotFault> {
+    let repository = Store::at(session).repository().map_err(|fault| match fault {
+        StoreFault::Open { source, .. } | StoreFault::Compare { source, .. } => {
+            SnapshotFault::Store { source }
+        }
+        StoreFault::Notes { source } | StoreFault::Write { source } => {
+            SnapshotFault::Notes { source }
+        }
+    })?;
+    let top = upper::open_top(&top(session, record.method))
+        .map_err(|errno| SnapshotFault::Read { path: String::new(), source: errno.into() })?;
+    let covered: BTreeSet<_> = record.covered.iter().map(|path| path.as_bytes().to_vec()).collect();
+    let ground = Ground {
+        lower: record.base_tree.0,
+        start: record.start_tree.0,
+        marks: marks(record.method),
+        covered: &covered,
+        exclude,
+    };
+    scan::scan(&repository, top.as_fd(), &ground)
+}
+
+fn marks(method: Method) -> Marks {
+    match method {
+        Method::Overlay => Marks::Overlay,
+        Method::Copy => Marks::None,
+    }
+}
+
+fn top(session: &Path, method: Method) -> PathBuf {
+    match method {
+        Method::Overlay => session.join("upper"),
+        Method::Copy => session.join("root"),
+    }
+}
+
+/// Says where the parts of the workspace in `session` are.
+pub(crate) fn layout(project: &Project, session: &Path, record: &Record) -> Layout {
+    let base = Base::place(Path::new(&record.cache), record.base_tree, record.owner);
+    let halves = match record.method {
+        Method::Overlay => {
+            Halves::Overlay { base, upper: session.join("upper"), work: session.join("work") }
+        }
+        Method::Copy => Halves::Copy { root: session.join("root") },
+    };
+    let objects = record.objects.iter().enumerate().map(|(number, host)| Borrowed {
+        host: host.into(),
+        inside: Path::new(OBJECTS_INSIDE).join(number.to_string()),
+    });
+    let objects: Vec<Borrowed> = objects.collect();
+    let borrowing = objects.iter().filter(|directory| objects::borrows(&directory.host));
+    let hidden = borrowing.map(|directory| directory.inside.join("info/alternates")).collect();
+    Layout {
+        project: project.root().to_owned(),
+        halves,
+        git_dir: session.join("git"),
+        objects,
+        hidden,
+        read_only: project_file(project).into_iter().collect(),
+        owner: record.owner,
+        project_git: project.project_git(),
+    }
+}
+
+fn project_file(project: &Project) -> Option<Cover> {
+    let host = project.root().join(PROJECT_FILE);
+    let is_file = host.symlink_metadata().is_ok_and(|found| found.is_file());
+    is_file.then(|| Cover { host, name: PathBuf::from(PROJECT_FILE) })
+}
+
+fn read_if_there(path: &Path, max: u64) -> Result<Option<Vec<u8>>, WorkspaceFault> {
+    match files::read_bounded(path, max) {
+        Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(files::fault("read", path)),
+    }
+}
