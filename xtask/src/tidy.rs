@@ -6,6 +6,7 @@ mod exceptions;
 mod fault;
 mod headers;
 mod limits;
+mod links;
 mod machine;
 mod names;
 mod roots;
@@ -32,6 +33,7 @@ const RULES: &[fn(&Tree) -> Vec<Fault>] = &[
     machine::check,
     secrets::check,
     status::check,
+    links::check,
     words::check,
 ];
 

@@ -1,4 +1,4 @@
-//! The table of promises: each row names the tests that hold it, and those tests exist.
+//! The tables of promises and invariants: each row names what holds it, and those tests exist.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +7,12 @@ use super::tree::Tree;
 
 /// Where the table stands.
 const PAGE: &str = "docs/status.md";
+
+/// A page whose second table names tests among other things.
+const MAP: &str = "ARCHITECTURE.md";
+
+/// How many words a span of [`MAP`] has at least when it is the name of a test.
+const TEST_WORDS_MIN: usize = 4;
 
 /// The states a promise can be in. Only the last needs no test.
 const STATES: [&str; 3] = ["held", "in part", "not yet"];
@@ -31,7 +37,25 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
         let missing = spans.iter().filter(|span| !tests.contains(**span) && !tree.has(span));
         faults.extend(missing.map(|span| at(format!("there is no test `{span}`"))));
     }
+    faults.extend(map(tree, &tests));
     faults
+}
+
+/// Names every test on the map that is not there.
+fn map(tree: &Tree, tests: &BTreeSet<&str>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (index, line) in tree.text(MAP).unwrap_or_default().lines().enumerate() {
+        let missing = spans(line).into_iter().filter(|span| is_test(span) && !tests.contains(span));
+        faults.extend(
+            missing.map(|span| Fault::at(MAP, index + 1, format!("there is no test `{span}`"))),
+        );
+    }
+    faults
+}
+
+fn is_test(span: &str) -> bool {
+    let is_name = span.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+    is_name && span.split('_').count() >= TEST_WORDS_MIN
 }
 
 /// Returns the three cells of a row of the table; not of its head.
@@ -85,6 +109,17 @@ mod tests {
         for (page, expected) in cases {
             assert_eq!(check_page(page), expected, "{page}");
         }
+    }
+
+    #[test]
+    fn the_map_names_tests_that_exist() {
+        let code = "#[cfg(test)]\nmod tests {\n#[test]\nfn it_holds_for_all() {}\n}";
+        let faults = |text: &str| {
+            let texts = [(PAGE, ""), (MAP, text), ("crates/x/src/a.rs", code)];
+            check(&Tree::from_texts(&texts)).len()
+        };
+        assert_eq!(faults("`it_holds_for_all`, `unsafe_code`, `Permit`"), 0);
+        assert_eq!(faults("`it_held_for_all`"), 1);
     }
 
     #[test]
