@@ -1,0 +1,186 @@
+//! A cell's first process: namespaces, `/proc` and devices of its own, then its one command.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions, waitpid};
+
+use super::fail::Fail;
+use super::ids::{self, Ids};
+use super::masks::OwnProc;
+use super::proof::Namespaces;
+use super::talk::Report;
+use super::{capabilities, command, devices, rlimits, sys};
+use crate::{Applied, Hand, Layer, Limits};
+
+/// The namespaces of a cell. The network is the session's.
+pub(super) const NAMESPACES: i32 = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
+
+/// Where a cell has its order socket.
+pub(super) const ORDER: i32 = 3;
+
+/// Where the keeper has the Landlock ruleset for its cells.
+pub(super) const RULESET: i32 = 4;
+
+/// The layers that a cell's namespaces are.
+const APART: [Layer; 6] = [
+    Layer::UserNamespace,
+    Layer::MountNamespace,
+    Layer::PidNamespace,
+    Layer::IpcNamespace,
+    Layer::UtsNamespace,
+    Layer::CgroupNamespace,
+];
+
+/// What every cell of a session is made from.
+#[derive(Debug)]
+pub(super) struct Setup {
+    pub(super) ids: Ids,
+    pub(super) limits: Limits,
+    /// The keeper's.
+    pub(super) namespaces: Namespaces,
+    /// What of `/proc` there is to cover.
+    pub(super) masks: Vec<&'static str>,
+    /// The system call filter.
+    pub(super) program: Vec<libc::sock_filter>,
+    /// The version of Landlock.
+    pub(super) landlock: u32,
+    pub(super) hands: &'static [Hand],
+}
+
+/// Becomes a cell's init: builds, starts the command, waits, kills, reports, waits again.
+pub(super) fn run(setup: &Setup, socket: BorrowedFd<'_>) -> ! {
+    if sys::duplicate_to(socket, ORDER).is_err() || sys::close_range(RULESET + 1).is_err() {
+        sys::exit_now(1);
+    }
+    let (socket, ruleset) = (sys::adopt(ORDER), sys::adopt(RULESET));
+    let code = match build(setup).and_then(|(layers, children)| {
+        let command = start(setup, &socket, &ruleset, layers)?;
+        drop(ruleset);
+        lower_itself()?;
+        Ok((command, children))
+    }) {
+        Ok((command, children)) => supervise(socket.as_fd(), children.as_fd(), command),
+        Err(fail) => {
+            let _ = Report::Failed(fail).send(socket.as_fd(), &[]);
+            1
+        }
+    };
+    sys::exit_now(code)
+}
+
+fn build(setup: &Setup) -> Result<(Vec<Applied>, OwnedFd), Fail> {
+    let at = |step| Fail::at(Layer::Descriptors, step);
+    ids::silence(0..=2).map_err(at("open the empty device"))?;
+    ids::set_dumpable(true).map_err(Fail::at(Layer::UserNamespace, "own its id map"))?;
+    let mapped = ids::map_self(setup.ids)?;
+    let own = Namespaces::of_self()?;
+    let mut layers = own.prove_apart(&setup.namespaces, &APART)?;
+    layers.retain(|applied| applied.layer != Layer::UserNamespace);
+    layers.push(mapped);
+    rustix::system::sethostname(b"chock").map_err(Fail::at(Layer::UtsNamespace, "set a name"))?;
+    let (proc, applied) = OwnProc::mount(&setup.masks)?;
+    layers.push(applied);
+    layers.push(devices::own(&setup.limits)?);
+    layers.push(proc.zero_counts()?);
+    rustix::process::umask(Mode::from(0o022));
+    sys::block_child_signal(true).map_err(at("block SIGCHLD"))?;
+    sys::default_signal(libc::SIGCHLD);
+    let children = sys::child_signal_descriptor().map_err(at("watch for ended children"))?;
+    Ok((layers, children))
+}
+
+fn start(
+    setup: &Setup,
+    socket: &OwnedFd,
+    ruleset: &OwnedFd,
+    mut layers: Vec<Applied>,
+) -> Result<Pid, Fail> {
+    layers.push(rlimits::apply(&setup.limits)?);
+    match sys::clone(0).map_err(Fail::at(Layer::PidNamespace, "start the command"))? {
+        None => command::run(setup, socket.as_fd(), ruleset.as_fd(), layers),
+        Some(command) => Ok(command),
+    }
+}
+
+/// Init keeps nothing that a command could want from it.
+fn lower_itself() -> Result<(), Fail> {
+    let at = |step| Fail::at(Layer::Capabilities, step);
+    ids::set_dumpable(false).map_err(at("close init to others"))?;
+    capabilities::give_up()?;
+    rustix::thread::set_no_new_privs(true).map_err(at("give up privileges"))
+}
+
+/// Waits for the command or a hang-up, ends everything, and reports.
+fn supervise(socket: BorrowedFd<'_>, children: BorrowedFd<'_>, command: Pid) -> i32 {
+    let status = wait(socket, children, command);
+    let status = end_everything(command, status);
+    if Report::Ended(status.unwrap_or(libc::SIGKILL)).send(socket, &[]).is_err() {
+        return 0;
+    }
+    // The parent hangs up when its record is written: until then this process keeps the
+    // namespaces, whose tear-down would run on the parent's core before it read the answer.
+    let mut polled = [PollFd::new(&socket, PollFlags::RDHUP)];
+    while poll(&mut polled, None) == Err(Errno::INTR) {}
+    0
+}
+
+/// Returns the command's status; `None` when Chock hung up first.
+fn wait(socket: BorrowedFd<'_>, children: BorrowedFd<'_>, command: Pid) -> Option<i32> {
+    loop {
+        let mut polled =
+            [PollFd::new(&socket, PollFlags::RDHUP), PollFd::new(&children, PollFlags::IN)];
+        match poll(&mut polled, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+        let hung_up = polled[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP);
+        if polled[1].revents().contains(PollFlags::IN) {
+            let _ = rustix::io::read(children, &mut [0u8; 128]);
+            let ended = reap(command, WaitOptions::NOHANG);
+            if ended.is_some() {
+                return ended;
+            }
+        }
+        if hung_up {
+            return None;
+        }
+    }
+}
+
+/// Kills and reaps until nothing is left.
+fn end_everything(command: Pid, status: Option<i32>) -> Option<i32> {
+    let mut status = status;
+    // ESRCH: nothing was left.
+    let _ = sys::kill_all();
+    while let Some(ended) = reap_one(WaitOptions::empty()) {
+        if ended.0 == command {
+            status = Some(ended.1);
+        }
+    }
+    status
+}
+
+/// Reaps what has ended; returns the command's status when it was among them.
+fn reap(command: Pid, options: WaitOptions) -> Option<i32> {
+    let mut status = None;
+    while let Some(ended) = reap_one(options) {
+        if ended.0 == command {
+            status = Some(ended.1);
+        }
+    }
+    status
+}
+
+/// Reaps one child; `None` when none has ended, or none is left.
+fn reap_one(options: WaitOptions) -> Option<(Pid, i32)> {
+    let ended = rustix::io::retry_on_intr(|| waitpid(None, options));
+    ended.ok().flatten().map(|(pid, status)| (pid, status.as_raw()))
+}

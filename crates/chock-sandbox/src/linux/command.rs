@@ -1,0 +1,190 @@
+//! The command of a cell: confines itself to the last step, waits for its order, does it.
+
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::cell::Setup;
+use super::fail::Fail;
+use super::order::{Order, Streams, Work, variable};
+use super::proof::Status;
+use super::talk::Report;
+use super::{capabilities, landlock, sys};
+use crate::{Applied, Hand, Layer, StartStep};
+
+/// The exit code of a command that was never started. Nobody sees it: a report went before.
+const NOT_STARTED: i32 = 125;
+
+/// Becomes the command.
+pub(super) fn run(
+    setup: &Setup,
+    socket: BorrowedFd<'_>,
+    ruleset: BorrowedFd<'_>,
+    mut layers: Vec<Applied>,
+) -> ! {
+    if let Err(fail) = confine(setup, ruleset, &mut layers) {
+        let _ = Report::Failed(fail).send(socket, &[]);
+        sys::exit_now(NOT_STARTED);
+    }
+    if Report::Layers(layers).send(socket, &[]).is_err() {
+        sys::exit_now(NOT_STARTED);
+    }
+    let Ok(Some((order, streams))) = Order::receive(socket) else { sys::exit_now(NOT_STARTED) };
+    let (step, errno) = match order.work {
+        Work::Execute { argv, environment } => {
+            execute(&order.directory, &argv, &environment, &streams)
+        }
+        Work::Hand { name, request } => {
+            lend_hand(setup.hands, &order.directory, &name, &request, streams)
+        }
+    };
+    let _ = Report::NotStarted(step, errno).send(socket, &[]);
+    sys::exit_now(NOT_STARTED)
+}
+
+/// Applies every layer of the process itself, and reads each back.
+fn confine(
+    setup: &Setup,
+    ruleset: BorrowedFd<'_>,
+    layers: &mut Vec<Applied>,
+) -> Result<(), Fail> {
+    let session = rustix::process::setsid().map_err(Fail::at(Layer::Session, "start a session"))?;
+    if session != rustix::process::getpid() {
+        return Err(Fail::at(Layer::Session, "read the session back")(Errno::PROTO));
+    }
+    layers.push(Applied { layer: Layer::Session, proof: "own, no terminal".to_owned() });
+    capabilities::give_up()?;
+    rustix::thread::set_no_new_privs(true)
+        .map_err(Fail::at(Layer::NoNewPrivileges, "set no_new_privs"))?;
+    layers.push(landlock::apply(ruleset, setup.landlock)?);
+    sys::install_filter(&setup.program)
+        .map_err(Fail::at(Layer::SystemCallFilter, "install the filter"))?;
+    if sys::try_io_uring() != Err(Errno::NOSYS) {
+        return Err(Fail::at(Layer::SystemCallFilter, "see a call refused")(Errno::PROTO));
+    }
+    read_back(layers)
+}
+
+fn read_back(layers: &mut Vec<Applied>) -> Result<(), Fail> {
+    let status = Status::of_self().map_err(Fail::at(Layer::Capabilities, "read its status"))?;
+    let wrong = |layer| Fail::at(layer, "read it back from its status")(Errno::PROTO);
+    if !status.no_capabilities {
+        return Err(wrong(Layer::Capabilities));
+    }
+    if !status.no_new_privileges {
+        return Err(wrong(Layer::NoNewPrivileges));
+    }
+    if status.filter_mode != 2 || status.filters < 1 {
+        return Err(wrong(Layer::SystemCallFilter));
+    }
+    let mut push = |layer, proof: String| layers.push(Applied { layer, proof });
+    push(Layer::Capabilities, "every set 0, locked".to_owned());
+    push(Layer::NoNewPrivileges, "NoNewPrivs 1".to_owned());
+    push(Layer::SystemCallFilter, format!("mode 2, {} filter", status.filters));
+    push(Layer::Descriptors, "streams and the order only".to_owned());
+    Ok(())
+}
+
+/// Puts the streams in place and enters the directory.
+fn enter<T: AsFd>(directory: &CStr, streams: &Streams<T>) -> Result<(), (StartStep, Errno)> {
+    let place = || {
+        match &streams.input {
+            Some(input) => sys::duplicate_to(input.as_fd(), 0)?,
+            None => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
+                sys::duplicate_to(null.as_fd(), 0)?;
+            }
+        }
+        sys::duplicate_to(streams.output.as_fd(), 1)?;
+        sys::duplicate_to(streams.errors.as_fd(), 2)
+    };
+    place().map_err(|errno| (StartStep::Execute, errno))?;
+    if rustix::termios::isatty(sys::standard(0)) {
+        // A pseudo terminal made for this call; one that controls another session is not taken.
+        let _ = rustix::process::ioctl_tiocsctty(sys::standard(0));
+    }
+    sys::block_child_signal(false).map_err(|errno| (StartStep::Execute, errno))?;
+    rustix::process::chdir(directory).map_err(|errno| (StartStep::Directory, errno))
+}
+
+/// Starts the program; returns only when that failed.
+fn execute(
+    directory: &CStr,
+    argv: &[CString],
+    environment: &[CString],
+    streams: &Streams<OwnedFd>,
+) -> (StartStep, Errno) {
+    if let Err(failed) = enter(directory, streams) {
+        return failed;
+    }
+    let pointers = |strings: &[CString]| {
+        let ends = std::iter::once(ptr::null());
+        strings.iter().map(|string| string.as_ptr()).chain(ends).collect::<Vec<_>>()
+    };
+    let (arguments, variables) = (pointers(argv), pointers(environment));
+    let Some(program) = argv.first() else { return (StartStep::Execute, Errno::INVAL) };
+    let mut answer = Errno::NOENT;
+    for path in candidates(program, environment) {
+        match sys::execute(&path, &arguments, &variables) {
+            Errno::NOENT | Errno::NOTDIR => {}
+            // Another directory may have one that may be executed.
+            Errno::ACCESS => answer = Errno::ACCESS,
+            errno => return (StartStep::Execute, errno),
+        }
+    }
+    (StartStep::Execute, answer)
+}
+
+/// Returns where a program may be: at its path, or in each directory of `PATH`.
+fn candidates(program: &CStr, environment: &[CString]) -> Vec<CString> {
+    if program.to_bytes().contains(&b'/') {
+        return vec![program.to_owned()];
+    }
+    let path = variable(environment, "PATH").unwrap_or(b"/usr/bin:/bin");
+    let absolute = path.split(|byte| *byte == b':').filter(|part| part.first() == Some(&b'/'));
+    absolute
+        .filter_map(|part| CString::new([part, b"/", program.to_bytes()].concat()).ok())
+        .collect()
+}
+
+/// Calls a hand of this binary; returns only when there is none of that name.
+fn lend_hand(
+    hands: &'static [Hand],
+    directory: &CStr,
+    name: &str,
+    request: &[u8],
+    streams: Streams<OwnedFd>,
+) -> (StartStep, Errno) {
+    let Some(hand) = hands.iter().find(|hand| hand.name == name) else {
+        return (StartStep::Hand, Errno::NOENT);
+    };
+    if let Err(failed) = enter(directory, &streams) {
+        return failed;
+    }
+    drop(streams);
+    // The order socket is above the streams: a hand has what a program would have.
+    if let Err(errno) = sys::close_range(3) {
+        return (StartStep::Hand, errno);
+    }
+    let mut output = File::from(sys::adopt(1));
+    let code = (hand.call)(request, &mut output);
+    sys::exit_now(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_looked_for_in_absolute_directories_of_its_own_path() {
+        let path = [c"PATH=/a:.:b::/c".to_owned()];
+        assert_eq!(candidates(c"x", &path), [c"/a/x".to_owned(), c"/c/x".to_owned()]);
+        assert_eq!(candidates(c"./x", &path), [c"./x".to_owned()]);
+        assert_eq!(candidates(c"x", &[]), [c"/usr/bin/x".to_owned(), c"/bin/x".to_owned()]);
+    }
+}
