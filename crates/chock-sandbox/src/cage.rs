@@ -255,9 +255,8 @@ impl Mount {
 }
 
 fn check_path(path: &Path) -> Result<(), CageFault> {
-    let plain = path
-        .components()
-        .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    let plain =
+        path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     if plain && path.is_absolute() && path.parent().is_some() {
         return Ok(());
     }

@@ -11,10 +11,7 @@ pub(crate) const KEEPER_ROLE: &str = "__keeper";
 ///
 /// It must be the first statement of `main`, before any thread: a keeper forks. The caller's
 /// `hands` are what [`Program::Hand`](crate::Program::Hand) can name.
-pub fn enter_role_if_asked(
-    arguments: impl IntoIterator<Item = OsString>,
-    hands: &'static [Hand],
-) {
+pub fn enter_role_if_asked(arguments: impl IntoIterator<Item = OsString>, hands: &'static [Hand]) {
     if arguments.into_iter().nth(1).is_some_and(|argument| argument == KEEPER_ROLE) {
         platform::keep(hands);
     }

@@ -59,8 +59,7 @@ impl Survey {
     /// Says whether a session can be contained: no row that blocks is off.
     #[must_use]
     pub fn can_contain(&self) -> bool {
-        !self.rows.is_empty()
-            && self.rows.iter().all(|row| !row.blocks || row.state == State::On)
+        !self.rows.is_empty() && self.rows.iter().all(|row| !row.blocks || row.state == State::On)
     }
 }
 

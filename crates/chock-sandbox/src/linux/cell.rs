@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitOptions, waitpid};
+use rustix::process::{Pid, WaitOptions, wait as wait_for_any};
 
 use super::fail::Fail;
 use super::ids::{self, Ids};
@@ -57,7 +57,7 @@ pub(super) struct Setup {
 
 /// Becomes a cell's init: builds, starts the command, waits, kills, reports, waits again.
 pub(super) fn run(setup: &Setup, socket: BorrowedFd<'_>) -> ! {
-    if sys::duplicate_to(socket, ORDER).is_err() || sys::close_range(RULESET + 1).is_err() {
+    if sys::reserve_at(socket, ORDER).is_err() || sys::close_range(RULESET + 1).is_err() {
         sys::exit_now(1);
     }
     let (socket, ruleset) = (sys::adopt(ORDER), sys::adopt(RULESET));
@@ -181,6 +181,6 @@ fn reap(command: Pid, options: WaitOptions) -> Option<i32> {
 
 /// Reaps one child; `None` when none has ended, or none is left.
 fn reap_one(options: WaitOptions) -> Option<(Pid, i32)> {
-    let ended = rustix::io::retry_on_intr(|| waitpid(None, options));
+    let ended = rustix::io::retry_on_intr(|| wait_for_any(options));
     ended.ok().flatten().map(|(pid, status)| (pid, status.as_raw()))
 }

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use rustix::fs::{Mode, OFlags};
@@ -18,6 +19,9 @@ use crate::{Applied, Hand, Layer, StartStep};
 
 /// The exit code of a command that was never started. Nobody sees it: a report went before.
 const NOT_STARTED: i32 = 125;
+
+/// The exit code of a hand that panicked, as of any Rust program.
+const PANICKED: i32 = 101;
 
 /// Becomes the command.
 pub(super) fn run(
@@ -47,11 +51,7 @@ pub(super) fn run(
 }
 
 /// Applies every layer of the process itself, and reads each back.
-fn confine(
-    setup: &Setup,
-    ruleset: BorrowedFd<'_>,
-    layers: &mut Vec<Applied>,
-) -> Result<(), Fail> {
+fn confine(setup: &Setup, ruleset: BorrowedFd<'_>, layers: &mut Vec<Applied>) -> Result<(), Fail> {
     let session = rustix::process::setsid().map_err(Fail::at(Layer::Session, "start a session"))?;
     if session != rustix::process::getpid() {
         return Err(Fail::at(Layer::Session, "read the session back")(Errno::PROTO));
@@ -172,8 +172,9 @@ fn lend_hand(
         return (StartStep::Hand, errno);
     }
     let mut output = File::from(sys::adopt(1));
-    let code = (hand.call)(request, &mut output);
-    sys::exit_now(code)
+    // A panic must not unwind into the code of the cell, whose descriptors are closed.
+    let call = AssertUnwindSafe(|| (hand.call)(request, &mut output));
+    sys::exit_now(catch_unwind(call).unwrap_or(PANICKED))
 }
 
 #[cfg(test)]

@@ -48,10 +48,7 @@ fn node(name: &'static str, major: u32, minor: u32) -> Result<(&'static str, Own
 }
 
 /// Fills `/dev` of the keeper's tree.
-pub(super) fn fill(
-    root: BorrowedFd<'_>,
-    nodes: Vec<(&'static str, OwnedFd)>,
-) -> Result<(), Fail> {
+pub(super) fn fill(root: BorrowedFd<'_>, nodes: Vec<(&'static str, OwnedFd)>) -> Result<(), Fail> {
     let at = |step| Fail::at(Layer::Devices, step);
     let directory = open_beneath(root, Path::new("dev")).map_err(at("open /dev"))?;
     for (name, mount) in nodes {

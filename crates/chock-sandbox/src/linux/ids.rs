@@ -19,10 +19,7 @@ pub(super) struct Ids {
 
 impl Ids {
     pub(super) fn current() -> Self {
-        Self {
-            uid: rustix::process::geteuid().as_raw(),
-            gid: rustix::process::getegid().as_raw(),
-        }
+        Self { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
     }
 }
 
@@ -68,8 +65,10 @@ pub(super) fn set_dumpable(dumpable: bool) -> Result<(), Errno> {
 pub(super) fn map_self(ids: Ids) -> Result<Applied, Fail> {
     let at = |step| Fail::at(Layer::UserNamespace, step);
     write_proc("/proc/self/setgroups", "deny").map_err(at("deny setgroups"))?;
-    write_proc("/proc/self/uid_map", &format!("{0} {0} 1", ids.uid)).map_err(at("write uid_map"))?;
-    write_proc("/proc/self/gid_map", &format!("{0} {0} 1", ids.gid)).map_err(at("write gid_map"))?;
+    write_proc("/proc/self/uid_map", &format!("{0} {0} 1", ids.uid))
+        .map_err(at("write uid_map"))?;
+    write_proc("/proc/self/gid_map", &format!("{0} {0} 1", ids.gid))
+        .map_err(at("write gid_map"))?;
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let words: Vec<_> = map.split_ascii_whitespace().collect();
     let uid = ids.uid.to_string();
@@ -91,8 +90,8 @@ pub(super) fn write_proc(path: &str, text: &str) -> Result<(), Errno> {
 /// The user's own files are shown as root's in exchange, so that nothing is shown twice.
 pub(super) fn root_as(user: SessionUser) -> Result<OwnedFd, Fail> {
     let at = |step| Fail::at(Layer::IdMappedMount, step);
-    let (ours, theirs) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-        .map_err(at("make a pipe"))?;
+    let (ours, theirs) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(at("make a pipe"))?;
     let Some(child) = sys::clone(libc::CLONE_NEWUSER).map_err(at("make a user namespace"))? else {
         drop(theirs);
         // Waits until the parent has the namespace and hangs up.

@@ -70,7 +70,7 @@ pub(super) fn run(start: Start) -> ! {
 
 fn prepare(start: Start) -> Result<(Setup, Vec<Applied>), Fail> {
     let Start { plan, ids, sources, outside, alive, mut layers, hands } = start;
-    tie_to_stub(alive.as_fd())?;
+    tie_to_stub(alive)?;
     let mapped = ids::map_self(ids)?;
     let own = Namespaces::of_self()?;
     // The user namespace's better proof is its map.
@@ -110,7 +110,7 @@ fn prepare(start: Start) -> Result<(Setup, Vec<Applied>), Fail> {
 }
 
 /// Dies with the stub, also when that is already gone.
-fn tie_to_stub(alive: BorrowedFd<'_>) -> Result<(), Fail> {
+fn tie_to_stub(alive: OwnedFd) -> Result<(), Fail> {
     let at = |step| Fail::at(Layer::PidNamespace, step);
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(at("tie the keeper to its stub"))?;
@@ -157,7 +157,7 @@ fn pivoted() -> Result<Applied, Fail> {
 fn settle(ruleset: OwnedFd) -> Result<(), Fail> {
     let at = |step| Fail::at(Layer::Descriptors, step);
     ids::silence(1..=3).map_err(at("open the empty device"))?;
-    sys::duplicate_to(ruleset.as_fd(), cell::RULESET).map_err(at("place the ruleset"))?;
+    sys::reserve_at(ruleset.as_fd(), cell::RULESET).map_err(at("place the ruleset"))?;
     // Every owner is dropped or, like this one, forgotten: the numbers above are given up.
     std::mem::forget(ruleset);
     sys::close_range(cell::RULESET + 1).map_err(at("close the rest"))?;

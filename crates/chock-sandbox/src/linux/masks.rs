@@ -59,9 +59,8 @@ impl OwnProc {
             | MountAttrFlags::MOUNT_ATTR_NODEV
             | MountAttrFlags::MOUNT_ATTR_NOEXEC;
         let root = make("proc", &[], attributes).map_err(at("mount a new proc"))?;
-        let open = |path: &str| {
-            rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-        };
+        let open =
+            |path: &str| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         open("/proc")
             .and_then(|place| attach(root.as_fd(), place.as_fd()))
             .map_err(at("attach the new proc"))?;

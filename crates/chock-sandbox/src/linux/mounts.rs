@@ -78,7 +78,8 @@ impl Source {
             Mount::Overlay { base, upper, work, .. } => {
                 // Both halves must be on one mount, so their parent is taken.
                 let parent = upper.parent().filter(|parent| work.parent() == Some(parent));
-                let parent = parent.ok_or_else(|| Fail::path(upper, "find its parent")(Errno::INVAL))?;
+                let parent =
+                    parent.ok_or_else(|| Fail::path(upper, "find its parent")(Errno::INVAL))?;
                 let base = detach(base, READ_ONLY, None)?;
                 let halves = detach(parent, PLAIN, None)?;
                 Ok(Self::Overlay { base, halves })
@@ -99,11 +100,7 @@ pub(super) fn open_source(path: &Path) -> Result<OwnedFd, Errno> {
     openat2(CWD, path, flags, Mode::empty(), resolve)
 }
 
-fn detach(
-    path: &Path,
-    attributes: u64,
-    root_as: Option<BorrowedFd<'_>>,
-) -> Result<Detached, Fail> {
+fn detach(path: &Path, attributes: u64, root_as: Option<BorrowedFd<'_>>) -> Result<Detached, Fail> {
     let file = open_source(path).map_err(Fail::path(path, "open it without following links"))?;
     let status = rustix::fs::fstat(&file).map_err(Fail::path(path, "look at it"))?;
     let kind = FileType::from_raw_mode(status.st_mode);
@@ -115,8 +112,10 @@ fn detach(
         None => clone_tree(file.as_fd(), attributes).map_err(Fail::path(path, "detach it"))?,
         Some(map) => {
             let mount = tree(file.as_fd(), false).map_err(Fail::path(path, "detach it"))?;
-            sys::mount_setattr(mount.as_fd(), false, attributes, Some(map))
-                .map_err(Fail::at(Layer::IdMappedMount, "map root's files to the session's user"))?;
+            sys::mount_setattr(mount.as_fd(), false, attributes, Some(map)).map_err(Fail::at(
+                Layer::IdMappedMount,
+                "map root's files to the session's user",
+            ))?;
             mount
         }
     };
@@ -174,8 +173,7 @@ pub(super) fn scratch(bytes: u64, mode: &str) -> Result<OwnedFd, Errno> {
 /// Opens a place beneath a directory, following no link and leaving it nowhere.
 pub(super) fn open_beneath(root: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let resolve =
-        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     openat2(root, path, flags, Mode::empty(), resolve)
 }

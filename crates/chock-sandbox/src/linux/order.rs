@@ -115,7 +115,8 @@ fn pack_command(
     environment: &[(std::ffi::OsString, std::ffi::OsString)],
 ) -> Result<(), SandboxFault> {
     let arguments: usize = argv.iter().map(|part| part.len() + 1).sum();
-    let variables: usize = environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+    let variables: usize =
+        environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
     bound("arguments and environment together", arguments + variables, ARGUMENT_BYTES_MAX)?;
     if argv.first().is_none_or(|program| program.is_empty())
         || argv.iter().any(|part| part.as_bytes().contains(&0))

@@ -208,10 +208,9 @@ fn read_mount(reader: &mut Reader<'_>) -> Result<Mount, Torn> {
         },
         5 => Mount::Link { target: read_path(reader)?, to: read_path(reader)? },
         6 => Mount::Directory { target: read_path(reader)? },
-        7 => Mount::Text {
-            target: read_path(reader)?,
-            contents: reader.bytes(BYTES_MAX)?.to_vec(),
-        },
+        7 => {
+            Mount::Text { target: read_path(reader)?, contents: reader.bytes(BYTES_MAX)?.to_vec() }
+        }
         _ => return Err(Torn),
     })
 }

@@ -37,11 +37,7 @@ impl Namespaces {
     }
 
     /// Proves that these `layers` are another's than `outer`'s.
-    pub(super) fn prove_apart(
-        &self,
-        outer: &Self,
-        layers: &[Layer],
-    ) -> Result<Vec<Applied>, Fail> {
+    pub(super) fn prove_apart(&self, outer: &Self, layers: &[Layer]) -> Result<Vec<Applied>, Fail> {
         let mut proven = Vec::with_capacity(layers.len());
         for ((own, outer), (_, layer)) in self.0.iter().zip(outer.0).zip(NAMESPACES) {
             if !layers.contains(&layer) {
@@ -74,9 +70,8 @@ impl Status {
     }
 
     fn parse(text: &str) -> Self {
-        let value = |name: &str| {
-            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"))
-        };
+        let value =
+            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
         let number = |name| value(name).and_then(|text| text.trim().parse().ok()).unwrap_or(0);
         let sets = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"];
         Self {
@@ -93,8 +88,9 @@ impl Status {
 /// Proves that the tree holds what was put there and nothing else, read only where it must be.
 pub(super) fn tree(placed: &BTreeMap<PathBuf, Access>) -> Result<Applied, Fail> {
     let at = |step| Fail::at(Layer::Tree, step);
-    let text = std::fs::read("/proc/self/mountinfo")
-        .map_err(|error| at("read the mounts back")(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
+    let text = std::fs::read("/proc/self/mountinfo").map_err(|error| {
+        at("read the mounts back")(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    })?;
     let mut seen: BTreeMap<PathBuf, bool> = BTreeMap::new();
     for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let mut words = line.split(|byte| *byte == b' ').skip(4);

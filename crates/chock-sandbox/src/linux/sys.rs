@@ -234,11 +234,8 @@ struct InterfaceFlags {
 
 /// Reads the loopback interface's flags, or writes them when there are some.
 pub(super) fn loopback_flags(socket: BorrowedFd<'_>, flags: Option<u16>) -> Answer<u16> {
-    let mut request = InterfaceFlags {
-        name: [0; libc::IFNAMSIZ],
-        flags: flags.unwrap_or(0),
-        rest: [0; 22],
-    };
+    let mut request =
+        InterfaceFlags { name: [0; libc::IFNAMSIZ], flags: flags.unwrap_or(0), rest: [0; 22] };
     request.name[..2].copy_from_slice(b"lo");
     let code = if flags.is_some() { libc::SIOCSIFFLAGS } else { libc::SIOCGIFFLAGS };
     // SAFETY: `request` has the size and the start of an `ifreq`.
@@ -246,10 +243,16 @@ pub(super) fn loopback_flags(socket: BorrowedFd<'_>, flags: Option<u16>) -> Answ
     Ok(request.flags)
 }
 
-/// Puts a copy of `from` at the number `to`, kept over exec; whatever was there is closed.
+/// Puts a copy of `from` at the number `to`, kept over an exec; whatever was there is closed.
 pub(super) fn duplicate_to(from: BorrowedFd<'_>, to: RawFd) -> Answer<()> {
     // SAFETY: it touches no memory; the callers own what stands at `to` by protocol.
     answer(unsafe { libc::dup2(from.as_raw_fd(), to) }.into()).map(drop)
+}
+
+/// As [`duplicate_to`], but the copy is closed by an exec.
+pub(super) fn reserve_at(from: BorrowedFd<'_>, to: RawFd) -> Answer<()> {
+    // SAFETY: it touches no memory; the callers own what stands at `to` by protocol.
+    answer(unsafe { libc::dup3(from.as_raw_fd(), to, libc::O_CLOEXEC) }.into()).map(drop)
 }
 
 /// Borrows a standard stream of this process.

@@ -101,9 +101,7 @@ impl Report {
     }
 
     /// Waits for a report; `None` when the other side is gone. A torn report counts as gone.
-    pub(super) fn receive(
-        socket: BorrowedFd<'_>,
-    ) -> Result<Option<(Self, Vec<OwnedFd>)>, Errno> {
+    pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<Option<(Self, Vec<OwnedFd>)>, Errno> {
         let mut buffer = [0; REPORT_MAX];
         let Some((length, descriptors)) = receive(socket, &mut buffer)? else { return Ok(None) };
         Ok(Self::decode(&buffer[..length]).ok().map(|report| (report, descriptors)))

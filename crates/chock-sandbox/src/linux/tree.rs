@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, mkdirat, symlinkat};
 use rustix::io::Errno;
-use rustix::mount::{MountAttrFlags, MoveMountFlags, MountPropagationFlags, UnmountFlags};
+use rustix::mount::{MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags};
 
 use super::fail::Fail;
 use super::mounts::{
-    COVER, Detached, READ_ONLY, Source, Sources, attach, clone_tree, kind_of, make,
-    open_beneath, scratch,
+    COVER, Detached, READ_ONLY, Source, Sources, attach, clone_tree, kind_of, make, open_beneath,
+    scratch,
 };
 use super::{devices, sys};
 use crate::{Access, Cage, CoverKind, HOME, Home, Layer, Mount};
@@ -65,8 +65,7 @@ impl Tree {
         let placed = BTreeMap::from([("/".into(), Access::ReadOnly)]);
         let (open, guards, writable) = (Vec::new(), Vec::new(), Vec::new());
         let tree = Self { root, placed, open, guards, writable, texts: 0 };
-        for directory in ["dev", "proc", "tmp", "run/chock/home", COVER_DIRECTORY, TEXTS, STAGING]
-        {
+        for directory in ["dev", "proc", "tmp", "run/chock/home", COVER_DIRECTORY, TEXTS, STAGING] {
             tree.directory(Path::new(directory)).map_err(at("make a directory in the root"))?;
         }
         tree.cover_sources().map_err(at("make the covers"))?;
@@ -358,7 +357,6 @@ fn unmount(root: BorrowedFd<'_>, place: &Path) -> Result<(), Errno> {
     let path = format!("/proc/self/fd/{}", mount.as_raw_fd());
     rustix::mount::unmount(path, UnmountFlags::DETACH)
 }
-
 
 /// Returns the bytes of a path as `mountinfo` writes them, decoded.
 pub(super) fn unescape(text: &[u8]) -> PathBuf {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chock_log::{Grounds, Log, Permit};
 use chock_sandbox::{
-    Access, Call, Cancel, Cage, Containment, CoverKind, Filter, Finished, Grant, Home, Keeper,
+    Access, Cage, Call, Cancel, Containment, CoverKind, Filter, Finished, Grant, Home, Keeper,
     KeeperOptions, Limits, Mount, Owners, Program, SandboxFault, SessionUser, Stdio,
 };
 use serde_json::{Value, json};
@@ -19,8 +19,7 @@ const SESSION: SessionUser = SessionUser { uid: 65534, gid: 65534 };
 
 /// Does what the JSON says: `{"yard", "calls": [...], ...}`. See `tests/shared/yard.rs`.
 pub(crate) fn run(words: &[String]) -> ExitCode {
-    let Some(spec) = words.first().and_then(|text| serde_json::from_str::<Value>(text).ok())
-    else {
+    let Some(spec) = words.first().and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
         return ExitCode::from(4);
     };
     match session(&spec) {
@@ -191,8 +190,7 @@ pub(crate) fn cage(spec: &Value, yard: &Path) -> Cage {
         Some(false) => Grant::Deny,
         None => shipped,
     };
-    let filter =
-        Filter { jit: grant("jit", Grant::Allow), debug: grant("debug", Grant::Deny) };
+    let filter = Filter { jit: grant("jit", Grant::Allow), debug: grant("debug", Grant::Deny) };
     Cage { tree, home: Home::Scratch { bytes: 64 << 20 }, limits: limits(spec), filter }
 }
 
@@ -273,7 +271,8 @@ fn say(line: &Value) {
 
 fn open_log(path: &Path) -> chock_log::Opened {
     let redactor = chock_log::Redactor::new([], [0; 32]);
-    let options = chock_log::Options { clock: Box::new(Default::default), redactor, observer: None };
+    let options =
+        chock_log::Options { clock: Box::new(Default::default), redactor, observer: None };
     Log::open(path, options).expect("a log")
 }
 

@@ -128,8 +128,7 @@ const TIME_NAMESPACE: u32 = 0x80;
 const SET_ID: u32 = 0o6000;
 const CREATES: u32 = (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)).unsigned_abs();
 
-const WRITE_EXECUTE: [u32; 2] =
-    [libc::PROT_WRITE.unsigned_abs(), libc::PROT_EXEC.unsigned_abs()];
+const WRITE_EXECUTE: [u32; 2] = [libc::PROT_WRITE.unsigned_abs(), libc::PROT_EXEC.unsigned_abs()];
 
 const fn refuse(parts: &'static [super::Part], errno: u16) -> Check {
     Check { parts, answer: Refuse(errno) }
