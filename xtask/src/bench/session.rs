@@ -65,8 +65,9 @@ fn session(ground: &Ground) -> Result<Cost> {
 /// Returns the person's configuration: one provider, the fake.
 fn configuration(port: u16) -> String {
     format!(
-        ".{{ .providers = .{{ .{{ .name = \"fake\", .kind = \"openai-compat\", \
-         .base_url = \"http://127.0.0.1:{port}/v1\", .model = \"m\" }} }}, .provider = \"fake\" }}\n"
+        ".{{ .providers = .{{ .{{ .name = \"fake\", .kind = \"openai-compat\", .token = \"k\", \
+         .base_url = \"http://127.0.0.1:{port}/v1\", .model = \"m\" }} }}, \
+         .defaults = .{{ .provider = \"fake\" }} }}\n"
     )
 }
 

@@ -32,7 +32,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
 /// Says whether a file tells users what to type. Decisions also tell what was rejected.
 fn is_page(path: &str) -> bool {
     let is_in_docs = path.starts_with("docs/") && !path.starts_with("docs/decisions/");
-    path.ends_with(".md") && path != PAGE && (is_in_docs || path == "README.md")
+    path.ends_with(".md") && path != PAGE && (is_in_docs || !path.contains('/'))
 }
 
 /// Returns each code span and each line of a code block, with its line, counted from 1.
