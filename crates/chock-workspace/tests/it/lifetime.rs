@@ -1,0 +1,119 @@
+//! Opening again, locks, leftovers and removal.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use chock_workspace::{Store, Workspace, WorkspaceFault};
+
+use crate::yard::{Yard, changes, put, rows, top};
+
+#[test]
+fn a_workspace_is_opened_again_as_it_was_left() {
+    let yard = Yard::filled();
+    let workspace = yard.workspace();
+    put(&top(&workspace), "new", "x\n");
+    let snapshot = workspace.snapshot().unwrap();
+    let (layout, start) = (workspace.layout().clone(), workspace.start_tree());
+    drop(workspace);
+    yard.write("README", "committed meanwhile\n");
+    yard.commit("second");
+    fs::remove_dir_all(yard.path("cache")).unwrap();
+    let session = yard.path("state/one.work");
+    let workspace = Workspace::open(&yard.find().unwrap(), &session, &[]).unwrap();
+    assert_eq!(*workspace.layout(), layout);
+    assert_eq!(workspace.start_tree(), start);
+    assert_eq!(workspace.snapshot().unwrap(), snapshot);
+    assert_eq!(rows(&changes(&workspace)), ["added new"]);
+    let chock_workspace::Halves::Overlay { base, .. } = &workspace.layout().halves else {
+        panic!("an overlay is expected");
+    };
+    assert_eq!(fs::read(base.join("README")).unwrap(), b"one\ntwo\nthree\n");
+}
+
+#[test]
+fn one_workspace_has_one_owner() {
+    let yard = Yard::filled();
+    let project = yard.find().unwrap();
+    let session = yard.path("state/one.work");
+    let missing = Workspace::open(&project, &session, &[]).unwrap_err();
+    assert!(matches!(missing, WorkspaceFault::Missing { .. }), "{missing}");
+    let workspace = yard.workspace();
+    let busy = Workspace::open(&project, &session, &[]).unwrap_err();
+    assert!(matches!(busy, WorkspaceFault::InUse { .. }), "{busy}");
+    // Whoever inherited the descriptor keeps the workspace.
+    let inherited = rustix::io::dup(workspace.lock()).unwrap();
+    drop(workspace);
+    let busy = Workspace::open(&project, &session, &[]).unwrap_err();
+    assert!(matches!(busy, WorkspaceFault::InUse { .. }), "{busy}");
+    drop(inherited);
+    drop(Workspace::open(&project, &session, &[]).unwrap());
+    let exists = Workspace::create(&project, &yard.opening("one.work")).unwrap_err();
+    assert!(matches!(exists, WorkspaceFault::Exists { .. }), "{exists}");
+    let other = Yard::filled();
+    let wrong = Workspace::open(&other.find().unwrap(), &session, &[]).unwrap_err();
+    assert!(matches!(wrong, WorkspaceFault::OtherProject { .. }), "{wrong}");
+    fs::write(session.join("workspace.json"), "{").unwrap();
+    let damaged = Workspace::open(&project, &session, &[]).unwrap_err();
+    assert!(matches!(damaged, WorkspaceFault::Damaged { .. }), "{damaged}");
+}
+
+#[test]
+fn what_a_killed_start_left_is_made_anew() {
+    let yard = Yard::filled();
+    let session = yard.path("state/one.work");
+    fs::create_dir(&session).unwrap();
+    put(&session, "upper/stray", "x\n");
+    put(&session, "git/config", "x\n");
+    put(&session, "store/objects/tmp_object_git2_x", "x\n");
+    let workspace = yard.workspace();
+    assert_eq!(rows(&changes(&workspace)), [""; 0]);
+}
+
+#[test]
+fn rests_of_a_killed_snapshot_are_swept() {
+    let yard = Yard::filled();
+    drop(yard.workspace());
+    let session = yard.path("state/one.work");
+    put(&session, "store/objects/tmp_object_git2_x", "x\n");
+    let workspace = Workspace::open(&yard.find().unwrap(), &session, &[]).unwrap();
+    assert!(!session.join("store/objects/tmp_object_git2_x").exists());
+    assert!(workspace.snapshot().is_ok());
+}
+
+#[test]
+fn removal_follows_no_link_and_opens_closed_directories() {
+    let yard = Yard::filled();
+    let workspace = yard.workspace();
+    let upper = top(&workspace);
+    let outside = yard.path("outside");
+    put(&outside, "kept", "kept\n");
+    symlink(&outside, upper.join("way-out")).unwrap();
+    put(&upper, "closed/below/file", "x\n");
+    let closed = |name: &str| {
+        fs::set_permissions(upper.join(name), fs::Permissions::from_mode(0)).unwrap();
+    };
+    closed("closed/below");
+    closed("closed");
+    let mut deep = upper.clone();
+    for name in [".deep.1", "d"].iter().cycle().take(600) {
+        deep.push(name);
+    }
+    fs::create_dir_all(deep).unwrap();
+    put(&upper, ".deep.1/file", "x\n");
+    assert!(workspace.bytes().unwrap() > 0);
+    workspace.remove().unwrap();
+    assert!(!yard.path("state/one.work").exists());
+    assert_eq!(fs::read(outside.join("kept")).unwrap(), b"kept\n");
+}
+
+#[test]
+fn the_store_is_readable_beside_a_running_session() {
+    let yard = Yard::filled();
+    let workspace = yard.workspace();
+    put(&top(&workspace), "new", "x\n");
+    let snapshot = workspace.snapshot().unwrap();
+    let store = Store::open(&yard.path("state/one.work")).unwrap();
+    let changes = store.changes(workspace.start_tree(), snapshot.tree).unwrap();
+    assert_eq!(rows(&changes), ["added new"]);
+    assert!(Store::open(&yard.path("state/none.work")).is_err());
+}
