@@ -85,14 +85,14 @@ pub enum ProviderFault {
     },
 
     /// Something answers that is not the API.
-    #[error("`{url}` answers with {kind} (status {status}) and not as an API: check base_url")]
+    #[error("`{url}` answers with {answer} (status {status}) and not as a model: check base_url")]
     NotAnApi {
         /// The URL.
         url: String,
         /// The status.
         status: u16,
-        /// The content type, or `no content type`.
-        kind: String,
+        /// `an HTML page` or `something else`.
+        answer: &'static str,
     },
 
     /// The server points elsewhere; a credential does not follow.

@@ -19,17 +19,30 @@
 //!
 //! [`Model`], then `compat.rs`.
 
+mod answer;
 mod cancel;
+mod compat;
 mod context;
 mod endpoint;
 mod fault;
+mod history;
+mod http;
+mod ids;
 mod model;
+mod nearest;
+mod retry;
+mod scripted;
+mod sse;
+mod told;
+mod wait;
 
 pub use cancel::Cancel;
+pub use compat::OpenaiCompat;
 pub use context::{Context, Message};
 pub use endpoint::{
     Credentials, CredentialsFault, Endpoint, NoCredentials, OutputLimit, Patience, Price, Quirks,
     ReasoningReplay, SystemRole, ToolStreaming, UsageRequest,
 };
 pub use fault::ProviderFault;
-pub use model::{Model, Reply};
+pub use model::{Listed, Model, Reply};
+pub use scripted::Scripted;

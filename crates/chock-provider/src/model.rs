@@ -41,3 +41,12 @@ pub struct Reply {
     /// The waits before it, each told as a `Delta::Waiting` too.
     pub retries: Vec<RetryBody>,
 }
+
+/// One model that a server offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name, as a request spells it.
+    pub name: String,
+    /// How many tokens a request and its reply may have, if the server says.
+    pub context_tokens: Option<u64>,
+}
