@@ -39,7 +39,7 @@ pub use diagnostic::{Diagnostic, FAULTS_MAX, Kind, Note};
 pub use number::Integer;
 pub use parse::{DEPTH_MAX, TEXT_BYTES_MAX, from_bytes, from_str, parse, parse_bytes};
 pub use place::{Place, Span};
-pub use quote::quoted;
+pub use quote::{quoted, quoted_bytes};
 pub use spanned::Spanned;
 pub use tree::{Entry, Node, Shape, Tree};
 pub use value::Value;

@@ -1,7 +1,8 @@
 //! What holds for every input.
 
 use chock_zon::{
-    Diagnostic, FAULTS_MAX, Spanned, Value, from_bytes, from_str, parse, parse_bytes, quoted,
+    Diagnostic, FAULTS_MAX, Shape, Spanned, Value, from_bytes, from_str, parse, parse_bytes,
+    quoted, quoted_bytes,
 };
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -129,6 +130,12 @@ proptest! {
         let literal = quoted(&text);
         prop_assert!(literal.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
         prop_assert_eq!(from_str::<String>(&literal).unwrap(), text);
+    }
+
+    #[test]
+    fn quoted_bytes_read_back(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+        let tree = parse(&quoted_bytes(&bytes)).unwrap();
+        prop_assert_eq!(tree.root().shape(), Shape::String(&bytes));
     }
 
     #[test]
