@@ -1,0 +1,135 @@
+//! Every value in force as a list of rows.
+
+use crate::choice::Choice;
+use crate::effective::{Effective, Origin};
+use crate::limits::Limit;
+use crate::provider::{Credential, Provider, ProviderKind};
+use crate::source::shown;
+
+/// One value in force. No row holds a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Its name: the path to it in its file, as in `limits.memory`.
+    pub name: String,
+    /// The value in words, without control characters.
+    pub value: String,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+impl Row {
+    fn new(name: impl Into<String>, value: impl AsRef<str>, origin: Origin) -> Self {
+        Self { name: name.into(), value: shown(value.as_ref()), origin }
+    }
+}
+
+impl Effective {
+    /// Lists every value in force.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows = self.choice_rows();
+        rows.push(Row::new("max_turns", self.max_turns.value.to_string(), self.max_turns.origin));
+        for provider in &self.person.providers {
+            provider_rows(provider, &mut rows);
+        }
+        for limit in Limit::ALL {
+            let sourced = self.limits.get(limit);
+            let name = format!("limits.{}", limit.name());
+            rows.push(Row::new(name, limit.words(sourced.value), sourced.origin));
+        }
+        self.person_rows(&mut rows);
+        self.project_rows(&mut rows);
+        rows
+    }
+
+    /// What a run would talk to; what cannot be chosen has no row.
+    fn choice_rows(&self) -> Vec<Row> {
+        let Ok(Choice { provider, model }) = Choice::of(&self.person, &self.flags) else {
+            return Vec::new();
+        };
+        vec![
+            Row::new("provider", &provider.value.name, provider.origin),
+            Row::new("model", &model.value, model.origin),
+        ]
+    }
+
+    fn person_rows(&self, rows: &mut Vec<Row>) {
+        let toolchains = &self.person.toolchains;
+        for (name, paths) in [("add", &toolchains.add), ("remove", &toolchains.remove)] {
+            for path in paths {
+                let origin = Origin::Person(path.place);
+                rows.push(Row::new(format!("toolchains.{name}"), path.value.as_str(), origin));
+            }
+        }
+    }
+
+    fn project_rows(&self, rows: &mut Vec<Row>) {
+        match self.budget() {
+            Some(budget) => {
+                rows.push(Row::new("budget", budget.to_string(), Origin::Project(budget.place)));
+            }
+            None => rows.push(Row::new("budget", "none", Origin::Shipped)),
+        }
+        for path in &self.project.deny_read {
+            let origin = Origin::Project(path.place);
+            rows.push(Row::new("deny_read", path.value.as_str(), origin));
+        }
+        for name in &self.project.environment {
+            let origin = Origin::Project(name.place);
+            rows.push(Row::new("environment", name.value.as_str(), origin));
+        }
+        for rule in self.project.rules() {
+            let origin = Origin::Project(rule.place);
+            rows.push(Row::new("policy.rules", rule.value.to_string(), origin));
+        }
+    }
+}
+
+fn provider_rows(provider: &Provider, rows: &mut Vec<Row>) {
+    let origin = Origin::Person(provider.place);
+    let mut row = |field: &str, value: &str| {
+        rows.push(Row::new(format!("providers.{}.{field}", provider.name), value, origin));
+    };
+    match &provider.kind {
+        ProviderKind::OpenaiCompat(compat) => {
+            row("kind", "openai-compat");
+            row("base_url", &compat.base_url);
+            if let Some(effort) = &compat.effort {
+                row("effort", effort);
+            }
+            if let Some(price) = &compat.price {
+                let [input, output] = [price.input, price.output].map(millionths);
+                let currency = &price.currency;
+                row("price", &format!("{input} in, {output} out, {currency} a million tokens"));
+            }
+        }
+        ProviderKind::Scripted { script } => {
+            row("kind", "scripted");
+            row("script", script.as_str());
+        }
+    }
+    match &provider.credential {
+        Credential::Absent => {}
+        Credential::Token(_) => row("token", "(set, not shown)"),
+        Credential::TokenFile(path) => row("token_file", path.as_str()),
+    }
+    if let Some(model) = &provider.model {
+        row("model", &model.value);
+    }
+    if !provider.models.is_empty() {
+        row("models", &provider.models.join(", "));
+    }
+    if let Some(tokens) = provider.context_tokens {
+        row("context_tokens", &tokens.to_string());
+    }
+    if provider.capabilities.images {
+        row("capabilities.images", "true");
+    }
+}
+
+/// A price as it is written in a file.
+fn millionths(price: u64) -> String {
+    let (whole, part) = (price / 1_000_000, price % 1_000_000);
+    let text = format!("{whole}.{part:06}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

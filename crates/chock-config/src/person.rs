@@ -1,0 +1,126 @@
+//! `config.zon`: the person's own configuration.
+
+use chock_zon::{Node, Spanned};
+use serde::Deserialize;
+
+use crate::fault::Faults;
+use crate::limits::LimitsBlock;
+use crate::project::list;
+use crate::provider::{Provider, ProviderRow};
+use crate::source::{Names, Source, shown};
+use crate::toolchains::Toolchains;
+use crate::word::Word;
+
+/// What `config.zon` says. The default is what no file says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Person {
+    /// Where models are reached, in the order of the file. No two have the same name.
+    pub providers: Vec<Provider>,
+    /// What is used when a command names nothing.
+    pub defaults: Defaults,
+    /// How much a call may use.
+    pub limits: LimitsBlock,
+    /// Which toolchains enter the sandbox.
+    pub toolchains: Toolchains,
+}
+
+/// What is used when a command names nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Defaults {
+    /// The name of one of the providers.
+    pub provider: Option<Spanned<String>>,
+    /// The name of a model.
+    pub model: Option<Spanned<String>>,
+    /// How many turns one run may have, at least 1.
+    pub max_turns: Option<Spanned<u32>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct DefaultsBlock {
+    provider: Option<Spanned<Word>>,
+    model: Option<Spanned<String>>,
+    max_turns: Option<Spanned<u32>>,
+}
+
+const BLOCKS: Names = Names {
+    known: &["providers", "defaults", "limits", "toolchains"],
+    later: &["nix", "search", "credentials", "sandbox", "interface", "notices"],
+};
+
+/// The most providers of one file.
+const PROVIDERS_MAX: usize = 256;
+
+impl Person {
+    /// Reads the `text` of a file that people know as `name`.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it, without any token.
+    pub fn read(name: &str, text: &str) -> Result<Self, Faults> {
+        let mut source = Source::with_tokens(name, text);
+        let mut person = Self::default();
+        let mut defaults = DefaultsBlock::default();
+        if let Some(tree) = source.parse() {
+            for entry in tree.root().entries() {
+                let node = entry.value();
+                match entry.name() {
+                    "providers" => person.providers = providers(node, &mut source),
+                    "defaults" => defaults = source.read(node).unwrap_or_default(),
+                    "limits" => {
+                        let block = source.read::<LimitsBlock>(node).unwrap_or_default();
+                        person.limits = block.check(&mut source);
+                    }
+                    "toolchains" => {
+                        let block = source.read::<Toolchains>(node).unwrap_or_default();
+                        person.toolchains = block.check(&mut source);
+                    }
+                    _ => source.refuse_name(entry, &BLOCKS, "block"),
+                }
+            }
+        }
+        person.defaults = defaults.check(&person.providers, &mut source);
+        source.finish(person)
+    }
+
+    /// The provider with this name.
+    #[must_use]
+    pub fn provider(&self, name: &str) -> Option<&Provider> {
+        self.providers.iter().find(|provider| provider.name == name)
+    }
+}
+
+fn providers(node: Node<'_>, source: &mut Source<'_>) -> Vec<Provider> {
+    let rows: Vec<Spanned<ProviderRow>> = list(node, PROVIDERS_MAX, "providers", source);
+    let mut providers: Vec<Provider> = Vec::new();
+    for row in rows {
+        let Some(provider) = row.value.check(row.place, source) else { continue };
+        if let Some(first) = providers.iter().find(|first| first.name == provider.name) {
+            let (name, line) = (shown(&provider.name), first.place.line);
+            let message = format!("the provider of line {line} is called `{name}` already");
+            source.refuse(provider.place, message);
+        }
+        providers.push(provider);
+    }
+    providers
+}
+
+impl DefaultsBlock {
+    fn check(self, providers: &[Provider], source: &mut Source<'_>) -> Defaults {
+        let Self { provider, model, max_turns } = self;
+        let provider = provider.map(|name| Spanned { value: name.value.0, place: name.place });
+        // When a row was refused its name is not known, and only the row is to blame.
+        if let Some(name) = &provider
+            && !source.has_faults()
+            && !providers.iter().any(|provider| provider.name == name.value)
+        {
+            let message = format!("there is no provider `{}`", shown(&name.value));
+            let known = providers.iter().map(|provider| provider.name.as_str());
+            source.refuse_word(name.place, message, &name.value, known);
+        }
+        if let Some(turns) = max_turns.as_ref().filter(|turns| turns.value == 0) {
+            source.refuse(turns.place, "a run has at least one turn");
+        }
+        Defaults { provider, model, max_turns }
+    }
+}

@@ -1,0 +1,155 @@
+//! `chock.zon`: what a project asks for.
+
+use chock_policy::{RULES_MAX, Rule, Table};
+use chock_zon::{Node, Spanned};
+use serde::de::DeserializeOwned;
+
+use crate::budget::{Budget, BudgetBlock};
+use crate::denied::{DENIED_MAX, DeniedPath};
+use crate::fault::Faults;
+use crate::limits::LimitsBlock;
+use crate::source::{Names, Source};
+use crate::variable::{VARIABLES_MAX, VariableName};
+
+/// What a project's `chock.zon` says. The default is what no file says: nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Project {
+    rules: Vec<Spanned<Rule>>,
+    reach: Reach,
+    /// What a session may spend.
+    pub budget: Option<Budget>,
+    /// Files that no tool may read, at most [`DENIED_MAX`].
+    pub deny_read: Vec<Spanned<DeniedPath>>,
+    /// Variables that are let in, at most [`VARIABLES_MAX`].
+    pub environment: Vec<Spanned<VariableName>>,
+    /// How much a call may use.
+    pub limits: LimitsBlock,
+}
+
+/// Which of the rows count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Reach {
+    /// All of them.
+    #[default]
+    Whole,
+    /// Each only where it narrows.
+    Narrowing,
+}
+
+const BLOCKS: Names = Names {
+    known: &["policy", "budget", "deny_read", "environment", "limits"],
+    later: &[
+        "subagents",
+        "apply",
+        "workspace",
+        "instructions",
+        "skills",
+        "nix",
+        "plugins",
+        "mcp",
+        "lsp",
+        "network",
+        "secrets",
+        "devices",
+        "container",
+    ],
+};
+
+const POLICY: Names = Names { known: &["rules"], later: &["agents", "net"] };
+
+impl Project {
+    /// Reads the `text` of a file that people know as `name`.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it. Nothing of a file with a fault counts.
+    pub fn read(name: &str, text: &str) -> Result<Self, Faults> {
+        let mut source = Source::new(name, text);
+        let mut project = Self::default();
+        if let Some(tree) = source.parse() {
+            for entry in tree.root().entries() {
+                let node = entry.value();
+                match entry.name() {
+                    "policy" => project.rules = policy(node, &mut source),
+                    "budget" => {
+                        let block = source.read::<BudgetBlock>(node);
+                        project.budget =
+                            block.and_then(|block| block.check(node.anchor(), &mut source));
+                    }
+                    "deny_read" => {
+                        project.deny_read = list(node, DENIED_MAX, "denied paths", &mut source);
+                    }
+                    "environment" => {
+                        project.environment = list(node, VARIABLES_MAX, "variables", &mut source);
+                    }
+                    "limits" => {
+                        let block = source.read::<LimitsBlock>(node).unwrap_or_default();
+                        project.limits = block.check(&mut source);
+                    }
+                    _ => source.refuse_name(entry, &BLOCKS, "block"),
+                }
+            }
+        }
+        source.finish(project)
+    }
+
+    /// The rows of `policy.rules`, at most [`RULES_MAX`], as they are written.
+    ///
+    /// They are for showing. What counts of them is in [`Project::table`].
+    #[must_use]
+    pub fn rules(&self) -> &[Spanned<Rule>] {
+        &self.rules
+    }
+
+    /// The rows in force over the shipped ones.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let rows = self.rules.iter().map(|rule| rule.value.clone()).collect();
+        let table = match self.reach {
+            Reach::Whole => Table::new(rows),
+            Reach::Narrowing => Table::narrowing(rows),
+        };
+        table.expect("invariant: the rows were counted when they were read")
+    }
+
+    /// The project as it counts until a person accepted what widens.
+    ///
+    /// Everything that narrows stays, the narrowing half of a row that does both included.
+    #[must_use]
+    pub fn without_widening(&self) -> Self {
+        Self { environment: Vec::new(), reach: Reach::Narrowing, ..self.clone() }
+    }
+}
+
+fn policy(node: Node<'_>, source: &mut Source<'_>) -> Vec<Spanned<Rule>> {
+    let mut rules = Vec::new();
+    if node.entries().len() == 0 && source.read::<NoFields>(node).is_none() {
+        return rules;
+    }
+    for entry in node.entries() {
+        match entry.name() {
+            "rules" => rules = list(entry.value(), RULES_MAX, "rules", source),
+            _ => source.refuse_name(entry, &POLICY, "field of `policy`"),
+        }
+    }
+    rules
+}
+
+/// What a block without fields is read as, so that another sort of value is refused.
+#[derive(serde::Deserialize)]
+pub(crate) struct NoFields {}
+
+/// Reads a list of at most `most` items that are called `what`.
+pub(crate) fn list<T: DeserializeOwned>(
+    node: Node<'_>,
+    most: usize,
+    what: &str,
+    source: &mut Source<'_>,
+) -> Vec<Spanned<T>> {
+    let items: Vec<_> = source.read(node).unwrap_or_default();
+    if items.len() > most {
+        let message = format!("{} {what} are over the limit of {most}", items.len());
+        source.refuse(node.anchor(), message);
+    }
+    items
+}
