@@ -176,6 +176,8 @@ impl<'text> Source<'text> {
         let end = place.span.end.clamp(start, line_end.max(start));
         let from = boundary(self.text, start.saturating_sub(EXCERPT_BYTES / 2).max(line_start));
         let to = boundary(self.text, (from + EXCERPT_BYTES).min(line_end).max(start));
+        let hidden: Vec<_> =
+            self.secrets.iter().filter(|secret| overlap(secret, &(from..to))).collect();
         let mut source = String::new();
         let mut underline = 0..0;
         for (at, letter) in
@@ -184,7 +186,7 @@ impl<'text> Source<'text> {
             if at == start {
                 underline.start = source.len();
             }
-            if self.secrets.iter().any(|secret| secret.contains(&at)) {
+            if hidden.iter().any(|secret| secret.contains(&at)) {
                 source.push('*');
             } else {
                 push_shown(&mut source, letter);
@@ -251,7 +253,11 @@ fn turns(letter: char) -> bool {
 /// The text may be at fault anywhere, so this looks at bytes and not at a tree.
 fn token_ranges(text: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
-    for (at, _) in text.match_indices("token") {
+    for (count, (at, _)) in text.match_indices("token").enumerate() {
+        if count == TOKENS_MAX {
+            ranges.push(at..text.len());
+            break;
+        }
         let rest = text[at + "token".len()..].trim_start_matches(['"', ' ', '\t', '\r', '\n']);
         let Some(value) = rest.strip_prefix('=') else { continue };
         let value = value.trim_start();
@@ -260,6 +266,9 @@ fn token_ranges(text: &str) -> Vec<Range<usize>> {
     }
     ranges
 }
+
+/// How many times the word is looked at; each may cost a look at the whole line.
+const TOKENS_MAX: usize = 1024;
 
 /// Long words with letters and digits in them. Providers' tokens are such words.
 fn secret_looks(text: &str) -> Vec<Range<usize>> {

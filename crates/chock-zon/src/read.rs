@@ -11,6 +11,9 @@ use crate::read_parts::{Fields, Items, SpannedParts, Variant};
 use crate::spanned;
 use crate::tree::{Node, NodeId, Shape};
 
+/// How many values are read in all to find further faults: a tenth of a second's work.
+const WORK_MAX: usize = 2_000_000;
+
 impl Node<'_> {
     /// Reads this value into a `T`, or says everything that does not fit.
     ///
@@ -24,7 +27,8 @@ impl Node<'_> {
         let mut faults = Vec::new();
         let mut skipped = Skipped::default();
         // A fault may show that what holds it is of no use either, and so on to the whole.
-        for _ in 0..4 * FAULTS_MAX {
+        let runs = (WORK_MAX / self.tree.nodes.len()).clamp(4, 4 * FAULTS_MAX);
+        for _ in 0..runs {
             let reader = Reader { node: self, skipped: &skipped };
             let fault = match T::deserialize(reader) {
                 Ok(value) if faults.is_empty() => return Ok(value),
