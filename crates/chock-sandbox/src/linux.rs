@@ -11,6 +11,7 @@ mod filter;
 mod ids;
 mod keeper;
 mod landlock;
+mod machine;
 mod masks;
 mod mounts;
 mod order;

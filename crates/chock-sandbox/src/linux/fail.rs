@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
+use super::machine::Machine;
 use super::wire::{Reader, Torn, Writer};
 use crate::{Layer, SandboxFault};
 
@@ -70,7 +71,7 @@ impl Fail {
         let source = io::Error::from(self.errno);
         match self.what {
             What::Layer(layer) => {
-                let cure = super::survey::cure(layer, self.errno).to_owned();
+                let cure = Machine::ask().cure(layer, self.errno).to_owned();
                 SandboxFault::Layer { layer, step: self.step, cure, source }
             }
             What::Path(path) => SandboxFault::Mount { path, step: self.step, source },

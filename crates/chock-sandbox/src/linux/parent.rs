@@ -1,5 +1,6 @@
 //! Chock's side: starts a keeper and takes cells from it.
 
+use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -14,7 +15,7 @@ use super::ids::{self, Ids};
 use super::plan::Plan;
 use super::talk::{self, Report};
 use crate::role::KEEPER_ROLE;
-use crate::{Applied, Cage, KeeperOptions, SandboxFault};
+use crate::{Applied, Cage, Containment, KeeperOptions, SandboxFault, SessionUser};
 
 /// The longest wait for a keeper or a cell. A tree of 4,000 mounts takes a quarter second.
 const READY_MAX: Duration = Duration::from_secs(20);
@@ -42,20 +43,27 @@ struct Line {
 
 impl Keeper {
     pub(crate) fn start(options: &KeeperOptions, cage: &Cage) -> Result<Self, SandboxFault> {
-        let ids = whom(options)?;
+        let KeeperOptions { program, session_user, containment, warm } = options;
+        Self::start_with(program, *session_user, *containment, *warm, cage)
+    }
+
+    pub(super) fn start_with(
+        program: &File,
+        user: Option<SessionUser>,
+        containment: Containment,
+        warm: usize,
+        cage: &Cage,
+    ) -> Result<Self, SandboxFault> {
+        let ids = whom(user)?;
         let start = |step| move |errno: Errno| SandboxFault::Start { step, source: errno.into() };
-        let plan = Plan {
-            user: options.session_user,
-            containment: options.containment,
-            cage: cage.clone(),
-        };
+        let plan = Plan { user, containment, cage: cage.clone() };
         let (control, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(start("make a socket"))?;
         let memory = plan.seal().map_err(start("write the plan"))?;
         talk::send(control.as_fd(), b"plan", &[memory.as_fd()]).map_err(start("send the plan"))?;
-        let stub = spawn(options, theirs)?;
-        let line = Line { control: Some(control), asked: 0, warm: options.warm };
+        let stub = spawn(program, theirs)?;
+        let line = Line { control: Some(control), asked: 0, warm };
         let (line, wall_time) = (Mutex::new(line), cage.limits.wall_time);
         let mut keeper = Self { line, layers: Vec::new(), ids, wall_time, stub };
         keeper.layers = keeper.wait_until_ready()?;
@@ -147,18 +155,18 @@ impl Drop for Keeper {
 }
 
 /// Says whom the session will belong to, as far as this process can tell.
-fn whom(options: &KeeperOptions) -> Result<Ids, SandboxFault> {
+fn whom(user: Option<SessionUser>) -> Result<Ids, SandboxFault> {
     if !ids::is_host_root() {
         return Ok(Ids::current());
     }
-    let user = options.session_user.filter(|user| user.uid != 0 && user.gid != 0);
+    let user = user.filter(|user| user.uid != 0 && user.gid != 0);
     let user = user.ok_or(SandboxFault::NoSessionUser)?;
     Ok(Ids { uid: user.uid, gid: user.gid })
 }
 
 /// Starts this binary in its keeper role: a plain spawn that copies nothing of this process.
-fn spawn(options: &KeeperOptions, control: OwnedFd) -> Result<Child, SandboxFault> {
-    Command::new(format!("/proc/self/fd/{}", options.program.as_raw_fd()))
+fn spawn(program: &File, control: OwnedFd) -> Result<Child, SandboxFault> {
+    Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
         .arg0("chock-keeper")
         .arg(KEEPER_ROLE)
         .env_clear()

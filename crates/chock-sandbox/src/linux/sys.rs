@@ -251,6 +251,10 @@ pub(super) fn duplicate_to(from: BorrowedFd<'_>, to: RawFd) -> Answer<()> {
 
 /// As [`duplicate_to`], but the copy is closed by an exec.
 pub(super) fn reserve_at(from: BorrowedFd<'_>, to: RawFd) -> Answer<()> {
+    if from.as_raw_fd() == to {
+        // It is there, and everything of ours closes on exec.
+        return Ok(());
+    }
     // SAFETY: it touches no memory; the callers own what stands at `to` by protocol.
     answer(unsafe { libc::dup3(from.as_raw_fd(), to, libc::O_CLOEXEC) }.into()).map(drop)
 }

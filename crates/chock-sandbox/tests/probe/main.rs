@@ -5,6 +5,7 @@
 //! that it was refused (the last line says how), 4 that it could not be tried.
 
 mod attempts;
+mod bench;
 mod hands;
 mod runner;
 mod sys;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     match words.split_first() {
         Some((verb, rest)) if verb == "run" => runner::run(rest),
         Some((verb, rest)) if verb == "try" => attempts::attempt(rest),
+        Some((verb, rest)) if verb == "bench" => bench::bench(rest),
         _ => ExitCode::from(4),
     }
 }
