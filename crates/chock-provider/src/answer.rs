@@ -26,7 +26,7 @@ const END_WAIT: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// A stream of events.
-    Events(Events),
+    Events(Box<Events>),
     /// One JSON document, whatever was asked for.
     Document(String),
 }
@@ -46,7 +46,7 @@ pub(crate) async fn open(server: &Server, mut response: Response) -> Result<Answ
     let status = response.status().as_u16();
     let kind = kind(response.headers()).to_ascii_lowercase();
     if kind == "text/event-stream" {
-        return Ok(Answer::Events(Events::new(response, Vec::new())));
+        return Ok(Answer::Events(Events::new(response, Vec::new()).into()));
     }
     let (mut body, mut chunk) = (Vec::<u8>::new(), Vec::new());
     let first = loop {
@@ -62,13 +62,13 @@ pub(crate) async fn open(server: &Server, mut response: Response) -> Result<Answ
         _ if kind.contains("html") => Err(not_an_api(status, &response)),
         Some(b'<') => Err(not_an_api(status, &response)),
         Some(b'{' | b'[') => document(server, response, body).await.map(Answer::Document),
-        Some(_) | None => Ok(Answer::Events(Events::new(response, body))),
+        Some(_) | None => Ok(Answer::Events(Events::new(response, body).into())),
     }
 }
 
 fn not_an_api(status: u16, response: &Response) -> Refusal {
-    let told = Told { status, page: true, ..Told::default() };
-    Refusal::Told { told, url: response.url().to_string() }
+    let url = response.url().to_string();
+    Refusal::Told(Box::new(Told { url, status, page: true, ..Told::default() }))
 }
 
 async fn document(

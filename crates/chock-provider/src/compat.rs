@@ -35,6 +35,14 @@ pub struct OpenaiCompat {
     server: Server,
 }
 
+/// What each try of one reply sends.
+struct Request {
+    /// The body, copied for each.
+    body: Vec<u8>,
+    /// The ids that calls already have.
+    ids: Ids,
+}
+
 impl std::fmt::Debug for OpenaiCompat {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("OpenaiCompat").field("endpoint", &self.endpoint).finish_non_exhaustive()
@@ -64,8 +72,8 @@ impl OpenaiCompat {
         let bearer = self.bearer()?;
         let list = self.server.run(cancel, async |server| list(server, &bearer).await)?;
         list.map_err(|refusal| match refusal {
-            Refusal::Failure(failure) => failure.fault,
-            Refusal::Told { told, url } => self.meant(told, url, &bearer, 1, cancel).fault,
+            Refusal::Failure(failure) => failure.fault(),
+            Refusal::Told(told) => self.meant(*told, &bearer, 1, cancel).fault(),
         })
     }
 
@@ -77,44 +85,34 @@ impl OpenaiCompat {
         Ok(Bearer::new(secret))
     }
 
-    /// Sends the request once.
+    /// Sends the request for the `tries`th time.
     fn attempt(
         &mut self,
-        body: &[u8],
-        ids: &Ids,
-        sent: u32,
+        request: &Request,
+        tries: u32,
         deltas: &mut dyn FnMut(Delta),
         cancel: &Cancel,
     ) -> Result<Gist, Failure> {
-        let never = |fault| Failure { fault, again: Again::Never };
+        let never = |fault| Failure::new(fault, Again::Never);
         let bearer = self.bearer().map_err(never)?;
         let reply = self.server.run(cancel, async |server| {
-            let response = server.post("/chat/completions", &bearer, body.to_vec()).await?;
-            read(server, response, &bearer, ids.clone(), deltas).await
+            let response = server.post("/chat/completions", &bearer, request.body.clone()).await?;
+            read(server, response, &bearer, request.ids.clone(), deltas).await
         });
         match reply.map_err(never)? {
             Ok(gist) => Ok(gist),
             Err(Refusal::Failure(failure)) => Err(failure),
-            Err(Refusal::Told { told, .. }) if told.meaning() == Meaning::Refused => {
-                Ok(refused(told))
-            }
-            Err(Refusal::Told { told, url }) => Err(self.meant(told, url, &bearer, sent, cancel)),
+            Err(Refusal::Told(told)) if told.meaning() == Meaning::Refused => Ok(refused(*told)),
+            Err(Refusal::Told(told)) => Err(self.meant(*told, &bearer, tries, cancel)),
         }
     }
 
     /// Says what a server's words mean for the person and for another try.
-    fn meant(
-        &mut self,
-        told: Told,
-        url: String,
-        bearer: &Bearer,
-        tries: u32,
-        cancel: &Cancel,
-    ) -> Failure {
+    fn meant(&mut self, told: Told, bearer: &Bearer, tries: u32, cancel: &Cancel) -> Failure {
         let provider = self.endpoint.provider.clone();
         let reason = told.reason();
         let (meaning, limit) = (told.meaning(), told.context_limit());
-        let Told { status, message, wait, retry, page, .. } = told;
+        let Told { url, status, message, wait, retry, page, .. } = told;
         let fault = match meaning {
             Meaning::Key => ProviderFault::Key { provider, status, message },
             Meaning::NoSuchModel => {
@@ -142,7 +140,7 @@ impl OpenaiCompat {
             Some(true) | None if passes => Again::Later { asked: wait, reason },
             Some(true) | None => Again::Never,
         };
-        Failure { fault, again }
+        Failure::new(fault, again)
     }
 
     /// Finds the models that a wrong name may have meant, if the server lists any.
@@ -179,7 +177,7 @@ impl Model for OpenaiCompat {
         cancel: &Cancel,
     ) -> Result<Reply, ProviderFault> {
         let body = request::body(&self.endpoint, context);
-        let ids = Ids::of(context);
+        let request = Request { body, ids: Ids::of(context) };
         let mut course = Course::new(self.endpoint.patience);
         loop {
             let sent = course.send();
@@ -188,7 +186,7 @@ impl Model for OpenaiCompat {
                 shown = true;
                 deltas(delta);
             };
-            let failure = match self.attempt(&body, &ids, sent, &mut show, cancel) {
+            let failure = match self.attempt(&request, sent, &mut show, cancel) {
                 Ok(gist) => return Ok(self.whole(gist, course)),
                 Err(failure) => failure,
             };
@@ -263,7 +261,7 @@ fn chunk(server: &Server, bearer: &Bearer, text: &str) -> Result<Chunk, Refusal>
     let value = serde_json::from_str(text).unwrap_or(Value::Null);
     let mut told = Told::from_stream(&value);
     bearer.hide(&mut told.message);
-    Err(Refusal::Told { told, url: String::new() })
+    Err(Refusal::Told(Box::new(told)))
 }
 
 /// Makes a reply of a request that the server refused for its content.

@@ -26,6 +26,8 @@ const ERROR_BYTES_MAX: usize = 64 << 10;
 const ERROR_WAIT_MAX: Duration = Duration::from_secs(10);
 /// The longest that a server may take to list its models.
 const LIST_WAIT_MAX: Duration = Duration::from_secs(15);
+/// How often a silent connection is probed, so that one that died is noticed before `idle` is over.
+const PROBE: Duration = Duration::from_secs(30);
 /// Time for connections to notice that their server closed them while nothing ran here.
 const SETTLE: Duration = Duration::from_millis(1);
 
@@ -149,29 +151,29 @@ impl Server {
     /// Reports a stream that ended too early.
     pub(crate) fn cut_short(&self) -> Failure {
         let fault = ProviderFault::Cut { provider: self.provider.clone(), source: None };
-        Failure { fault, again: Again::Once }
+        Failure::new(fault, Again::Once)
     }
 
     /// Reports an answer that is not what it should be.
     pub(crate) fn malformed(&self, reason: impl Into<String>) -> Failure {
         let (provider, reason) = (self.provider.clone(), reason.into());
-        Failure { fault: ProviderFault::Malformed { provider, reason }, again: Again::Never }
+        Failure::new(ProviderFault::Malformed { provider, reason }, Again::Never)
     }
 
     /// Reports an answer that is too large.
     pub(crate) fn too_large(&self, what: &'static str, max: usize) -> Failure {
         let provider = self.provider.clone();
-        Failure { fault: ProviderFault::TooLarge { provider, what, max }, again: Again::Never }
+        Failure::new(ProviderFault::TooLarge { provider, what, max }, Again::Never)
     }
 
     fn silent(&self) -> Failure {
         let (provider, idle) = (self.provider.clone(), self.idle);
-        Failure { fault: ProviderFault::Silent { provider, idle }, again: Again::Never }
+        Failure::new(ProviderFault::Silent { provider, idle }, Again::Never)
     }
 
     fn cut(&self, source: reqwest::Error) -> Failure {
         let (provider, source) = (self.provider.clone(), Some(source.without_url().into()));
-        Failure { fault: ProviderFault::Cut { provider, source }, again: Again::Once }
+        Failure::new(ProviderFault::Cut { provider, source }, Again::Once)
     }
 
     async fn good(
@@ -188,13 +190,14 @@ impl Server {
         if let Some(to) = response.headers().get(LOCATION).filter(|_| status.is_redirection()) {
             let to = one_line(&String::from_utf8_lossy(to.as_bytes()));
             let fault = ProviderFault::Redirect { url, to };
-            return Err(Refusal::Failure(Failure { fault, again: Again::Never }));
+            return Err(Refusal::Failure(Failure::new(fault, Again::Never)));
         }
         let headers = response.headers().clone();
         let body = beginning(response).await;
         let mut told = Told::from_answer(status.as_u16(), &headers, kind(&headers), &body);
         bearer.hide(&mut told.message);
-        Err(Refusal::Told { told, url })
+        told.url = url;
+        Err(Refusal::Told(Box::new(told)))
     }
 
     /// Sorts out why a request got no answer.
@@ -209,7 +212,7 @@ impl Server {
             Again::Reconnect { reason: format!("no connection: {reason}") }
         };
         let source = source.without_url().into();
-        Failure { fault: ProviderFault::Unreachable { url, reason, source }, again }
+        Failure::new(ProviderFault::Unreachable { url, reason, source }, again)
     }
 
     fn runtime(&self) -> &Runtime {
@@ -230,12 +233,7 @@ impl Drop for Server {
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// The server said so.
-    Told {
-        /// Its words.
-        told: Told,
-        /// The URL that was asked.
-        url: String,
-    },
+    Told(Box<Told>),
     /// Something else failed.
     Failure(Failure),
 }
@@ -263,15 +261,11 @@ impl Bearer {
         let mut headers = HeaderMap::new();
         let Some(secret) = &self.0 else { return Ok(headers) };
         let value = format!("Bearer {}", secret.expose_secret());
-        let mut value = HeaderValue::try_from(value).map_err(|_| Failure {
-            fault: ProviderFault::Credential {
-                provider: provider.to_owned(),
-                source: CredentialsFault {
-                    reason: "it has a line end or another character that no header takes".into(),
-                    source: None,
-                },
-            },
-            again: Again::Never,
+        let mut value = HeaderValue::try_from(value).map_err(|_| {
+            let reason = "it has a line end or another character that no header takes".to_owned();
+            let source = CredentialsFault { reason, source: None };
+            let provider = provider.to_owned();
+            Failure::new(ProviderFault::Credential { provider, source }, Again::Never)
         })?;
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
@@ -323,13 +317,15 @@ fn client(url: &Url, loopback: bool, connect: &Duration) -> reqwest::Result<Clie
         .retry(retry::never())
         .no_gzip()
         .tcp_nodelay(true)
+        .tcp_keepalive(PROBE)
+        .http2_keep_alive_interval(PROBE)
         .connect_timeout(*connect);
     if loopback {
         builder = builder.no_proxy();
-    }
-    if url.scheme() == "http" {
-        // Reading the machine's certificates takes longer than a caged call.
-        builder = builder.tls_certs_only([]);
+        if url.scheme() == "http" {
+            // Reading the machine's certificates, for nothing, takes longer than a caged call.
+            builder = builder.tls_certs_only([]);
+        }
     }
     builder.build()
 }
@@ -363,14 +359,18 @@ fn trouble(error: &reqwest::Error) -> Trouble {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = cause {
         causes.push(error);
-        cause = error.source();
+        // What an I/O error wraps is not its source.
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        cause = match wrapped {
+            Some(wrapped) => Some(wrapped),
+            None => error.source(),
+        };
+    }
+    if let Some(tls) = causes.iter().find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
+        return Trouble { reason: one_line(&format!("TLS: {tls}")), lasting: true };
     }
     let passing = |reason: &str| Trouble { reason: reason.to_owned(), lasting: false };
     for cause in causes.iter().filter_map(|cause| cause.downcast_ref::<io::Error>()) {
-        let inner = cause.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-        if let Some(tls) = inner {
-            return Trouble { reason: one_line(&format!("TLS: {tls}")), lasting: true };
-        }
         match cause.kind() {
             io::ErrorKind::ConnectionRefused => return passing("connection refused"),
             io::ErrorKind::ConnectionReset => return passing("connection reset"),

@@ -14,9 +14,19 @@ const CONNECTS_MAX: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// What is reported if there is no other try.
-    pub(crate) fault: ProviderFault,
+    fault: Box<ProviderFault>,
     /// Whether there may be one.
-    pub(crate) again: Again,
+    again: Again,
+}
+
+impl Failure {
+    pub(crate) fn new(fault: ProviderFault, again: Again) -> Self {
+        Self { fault: Box::new(fault), again }
+    }
+
+    pub(crate) fn fault(self) -> ProviderFault {
+        *self.fault
+    }
 }
 
 /// Whether a failed request may be sent again.
@@ -85,8 +95,8 @@ impl Course {
     pub(crate) fn after(&mut self, failure: Failure, chance: f64) -> Result<Next, ProviderFault> {
         let Failure { fault, again } = failure;
         let (asked, reason, tries) = match again {
-            Again::Never => return Err(fault),
-            Again::Once if self.cut || self.sent >= self.patience.tries => return Err(fault),
+            Again::Never => return Err(*fault),
+            Again::Once if self.cut || self.sent >= self.patience.tries => return Err(*fault),
             Again::Once => {
                 self.cut = true;
                 self.note(Duration::ZERO, "the reply was cut off".to_owned());
@@ -97,7 +107,7 @@ impl Course {
         };
         let wait = self.wait(asked, chance);
         if self.sent >= tries || self.waited.saturating_add(wait) > self.patience.total {
-            return Err(fault);
+            return Err(*fault);
         }
         self.waited += wait;
         self.note(wait, reason);
@@ -144,7 +154,7 @@ mod tests {
         let mut course = Course::new(PATIENCE);
         let play = failures.into_iter().map_while(|again| {
             course.send();
-            let failure = Failure { fault: ProviderFault::Cancelled, again };
+            let failure = Failure::new(ProviderFault::Cancelled, again);
             match course.after(failure, chance).ok()? {
                 Next::Now => Some(0),
                 Next::Wait(wait) => Some(wait.as_millis()),

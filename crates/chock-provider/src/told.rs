@@ -13,6 +13,8 @@ const MESSAGE_BYTES_MAX: usize = 400;
 /// An error of a server in its own words.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Told {
+    /// The URL that was asked; empty for an error inside a stream.
+    pub(crate) url: String,
     /// The HTTP status, or the one an error inside a stream names; 0 if it names none.
     pub(crate) status: u16,
     /// `code` and `type` of the error, in lower case.

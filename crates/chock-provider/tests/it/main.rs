@@ -1,0 +1,15 @@
+//! Chat completions against the strict fake and against odd servers; scripts.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::print_stdout, reason = "what a real server said is to be read")]
+
+mod bench;
+mod cancel;
+mod fake;
+mod faults;
+mod odd;
+mod peer;
+mod quirks;
+mod raw;
+mod scenarios;
+mod scripted;
