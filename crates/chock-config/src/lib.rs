@@ -59,7 +59,7 @@ pub use person::{Defaults, Person};
 pub use project::Project;
 pub use provider::{
     Capabilities, Compat, Credential, OutputLimit, Price, Provider, ProviderKind, Quirks,
-    ReasoningReplay, SystemRole,
+    Reasoning, SystemRole,
 };
 pub use token::{Token, TokenFault};
 pub use tokens::Tokens;

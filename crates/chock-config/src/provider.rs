@@ -96,7 +96,7 @@ pub struct Quirks {
     /// The role of the system prompt.
     pub system_role: SystemRole,
     /// The field that earlier reasoning is sent back in.
-    pub reasoning: ReasoningReplay,
+    pub reasoning: Reasoning,
     /// The field that bounds a reply.
     pub output_limit: OutputLimit,
     /// Replies that may call tools are not streamed, for servers that lose calls so.
@@ -119,7 +119,8 @@ pub enum SystemRole {
 /// The field that earlier reasoning is sent back in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ReasoningReplay {
+#[expect(clippy::enum_variant_names, reason = "they are the names of the wire's fields")]
+pub enum Reasoning {
     /// It is not sent back.
     #[default]
     Drop,

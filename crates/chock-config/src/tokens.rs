@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use chock_zon::{Place, Span};
+
 use crate::fault::Faults;
 use crate::source::Source;
 use crate::token::Token;
@@ -34,6 +36,27 @@ impl Tokens {
             }
         }
         source.finish(Self(tokens))
+    }
+
+    /// Reads the file's `bytes` as [`Tokens::read`] reads its text.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tokens::read`], and when the bytes are not UTF-8.
+    pub fn read_bytes(name: &str, bytes: &[u8]) -> Result<Self, Faults> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::read(name, text),
+            Err(fault) => {
+                let good = &bytes[..fault.valid_up_to()];
+                let good = std::str::from_utf8(good).expect("invariant: valid up to here");
+                let line = good.matches('\n').count() + 1;
+                let column = good.rfind('\n').map_or(good.len(), |at| good.len() - at - 1) + 1;
+                let mut source = Source::all_secret(name, "");
+                let place = Place { line, column, span: Span::default() };
+                source.refuse(place, "this byte is not UTF-8 text");
+                source.finish(Self::default())
+            }
+        }
     }
 
     /// The token of a provider.

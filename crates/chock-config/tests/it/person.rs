@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use chock_config::{
-    Credential, OutputLimit, Person, PersonPath, Price, ProviderKind, ReasoningReplay, SystemRole,
+    Credential, OutputLimit, Person, PersonPath, Price, ProviderKind, Reasoning, SystemRole,
 };
 
 use crate::{Cases, check_faults};
@@ -61,7 +61,7 @@ fn every_block_is_read() {
     };
     assert_eq!(compat.price, Some(price));
     assert_eq!(compat.quirks.system_role, SystemRole::Developer);
-    assert_eq!(compat.quirks.reasoning, ReasoningReplay::ReasoningContent);
+    assert_eq!(compat.quirks.reasoning, Reasoning::ReasoningContent);
     assert_eq!(compat.quirks.output_limit, OutputLimit::MaxCompletionTokens);
     assert!(compat.quirks.whole_tool_replies && compat.quirks.no_usage);
     assert!(local.capabilities.images);
