@@ -1,0 +1,295 @@
+//! Has the sandbox do an act, and words what came of it.
+
+use std::time::Duration;
+
+use chock_log::{Ended, Outcome, Permit};
+use chock_sandbox::{
+    Call, Cancel, Ended as CellEnded, Finished, Keeper, LimitKind, Program, SandboxFault,
+    StartStep, Stdio, run,
+};
+use rustix::io::Errno;
+
+use crate::answer::{ANSWER_BYTES_MAX, Answer};
+use crate::names::{self, count, shown};
+use crate::output::{Collected, Collector, Outputs, end_line};
+use crate::reading::{CommandReading, How, Reading};
+
+/// How long a file tool may take: the most a search of a large tree on a slow disk needs.
+const HAND_TIME: Duration = Duration::from_secs(120);
+
+/// What came of an act.
+///
+/// Write the outcome's record first and drop this after: only then are the cell's namespaces
+/// taken down, which takes time on this core.
+#[derive(Debug)]
+pub struct Carried {
+    /// How it ended, and the words for the model.
+    pub outcome: Outcome,
+    /// The call, unless the sandbox failed.
+    cell: Result<Finished, SandboxFault>,
+}
+
+impl Carried {
+    /// Says whether the session's sandbox is gone, so that no further call can be done.
+    #[must_use]
+    pub fn sandbox_is_lost(&self) -> bool {
+        matches!(self.cell, Err(SandboxFault::Lost { .. } | SandboxFault::Talk { .. }))
+    }
+}
+
+/// One permitted act on its way into a cell.
+pub(crate) struct Work<'a> {
+    pub(crate) keeper: &'a Keeper,
+    pub(crate) permit: Permit<Program>,
+    pub(crate) cancel: &'a Cancel,
+}
+
+/// What came of it, and the cell that still stands.
+type Done = (Outcome, Result<Finished, SandboxFault>);
+
+pub(crate) fn carry_out(
+    work: Work<'_>,
+    reading: Reading,
+    outputs: &mut Outputs,
+    progress: &mut dyn FnMut(&[u8]),
+) -> Carried {
+    let (outcome, cell) = match reading.0 {
+        How::Hand => hand(work),
+        How::Command(reading) => command(work, &reading, outputs, progress),
+    };
+    let duration = cell.as_ref().map_or(Duration::ZERO, |finished| finished.duration);
+    Carried { outcome: outcome.lasting(duration), cell }
+}
+
+fn hand(work: Work<'_>) -> Done {
+    let mut answer = Vec::new();
+    let mut sink = |piece: &[u8]| {
+        let room = ANSWER_BYTES_MAX - answer.len();
+        answer.extend_from_slice(&piece[..piece.len().min(room)]);
+    };
+    let result = work.run(HAND_TIME, &mut sink);
+    let outcome = match &result {
+        Ok(finished) => answered(finished, &answer),
+        Err(fault) => not_contained(fault),
+    };
+    (outcome, result)
+}
+
+fn command(
+    work: Work<'_>,
+    reading: &CommandReading,
+    outputs: &mut Outputs,
+    progress: &mut dyn FnMut(&[u8]),
+) -> Done {
+    let mut collector = Collector::new(outputs);
+    let mut sink = |piece: &[u8]| {
+        progress(piece);
+        collector.feed(piece);
+    };
+    let result = work.run(reading.time, &mut sink);
+    let outcome = match &result {
+        Ok(finished) => ran(reading, finished, collector.finish()),
+        Err(fault) => not_contained(fault),
+    };
+    (outcome, result)
+}
+
+impl Work<'_> {
+    fn run(self, time: Duration, sink: &mut dyn FnMut(&[u8])) -> Result<Finished, SandboxFault> {
+        let stdio = Stdio::Captured(sink);
+        let call = Call { stdio, wall_time: Some(time), cancel: self.cancel };
+        let (_, result) = run(self.keeper, self.permit, call);
+        result
+    }
+}
+
+fn answered(finished: &Finished, answer: &[u8]) -> Outcome {
+    match finished.ended {
+        CellEnded::Exited(0) => match serde_json::from_slice::<Answer>(answer) {
+            Ok(answer) => answer.into_outcome(),
+            Err(fault) => {
+                Outcome::new(Ended::Fault, format!("the tool's answer cannot be read: {fault}"))
+            }
+        },
+        CellEnded::Exited(code) => {
+            let words = crate::clean::clean(&answer[..answer.len().min(1000)]).text;
+            let text = format!("the tool failed with status {code}: {}", words.trim_end());
+            Outcome::new(Ended::Fault, text)
+        }
+        CellEnded::NotStarted { step: StartStep::Directory, errno } => {
+            let why = Errno::from_raw_os_error(errno);
+            let text = format!("the working directory cannot be entered: {why}");
+            Outcome::new(Ended::Fault, text)
+        }
+        other @ (CellEnded::NotStarted { .. }
+        | CellEnded::Signalled(_)
+        | CellEnded::TimedOut
+        | CellEnded::Cancelled
+        | CellEnded::Limit(_)) => {
+            let (ended, words) = status(other, HAND_TIME);
+            Outcome::new(ended, format!("the tool was {words}"))
+        }
+    }
+}
+
+fn ran(reading: &CommandReading, finished: &Finished, output: Collected) -> Outcome {
+    if let CellEnded::NotStarted { step, errno } = finished.ended {
+        return not_started(reading, step, errno);
+    }
+    let (ended, words) = status(finished.ended, reading.time);
+    let mut notes = vec![words];
+    notes.extend(finished.limits.iter().filter_map(|limit| reached(*limit, finished.ended)));
+    notes.extend(output.notes);
+    if asks_for_network(&output.text) {
+        notes.push("this sandbox has no network: only 127.0.0.1 and ::1 can be reached".into());
+    }
+    let mut text = output.text;
+    if text.is_empty() {
+        notes[0] = format!("no output, {}", notes[0]);
+    }
+    end_line(&mut text);
+    for note in notes {
+        text.push_str(&format!("[chock: {note}]\n"));
+    }
+    Outcome { bytes_kept: output.shown, bytes_dropped: output.dropped, ..Outcome::new(ended, text) }
+}
+
+fn not_started(reading: &CommandReading, step: StartStep, errno: i32) -> Outcome {
+    let why = Errno::from_raw_os_error(errno);
+    let text = match (step, why) {
+        (StartStep::Directory, Errno::NOENT) => {
+            format!("the directory {} is not there; nothing ran", shown(&reading.directory))
+        }
+        (StartStep::Directory, Errno::NOTDIR) => {
+            format!("{} is not a directory; nothing ran", shown(&reading.directory))
+        }
+        (StartStep::Directory, why) => {
+            format!("cannot enter {}: {why}; nothing ran", shown(&reading.directory))
+        }
+        (StartStep::Execute | StartStep::Hand, why) => {
+            let shell = shown(&reading.shell.to_string_lossy());
+            format!("cannot start the shell {shell}: {why}; nothing ran")
+        }
+    };
+    Outcome::new(Ended::Fault, text)
+}
+
+/// Words the end of a call, to follow `was` or to stand alone.
+fn status(ended: CellEnded, time: Duration) -> (Ended, String) {
+    match ended {
+        CellEnded::Exited(code @ 129..=159) => {
+            let signal = code - 128;
+            let name = names::signal(signal);
+            let words =
+                format!("exit status {code} (as for a program ended by signal {signal}, {name})");
+            (Ended::Exited(code), words)
+        }
+        CellEnded::Exited(code) => (Ended::Exited(code), format!("exit status {code}")),
+        CellEnded::Signalled(signal) => {
+            let words = format!("ended by signal {signal} ({})", names::signal(signal));
+            (Ended::Signalled(signal), words)
+        }
+        CellEnded::NotStarted { step, errno } => {
+            let why = Errno::from_raw_os_error(errno);
+            (Ended::Fault, format!("not started ({step:?}: {why})"))
+        }
+        CellEnded::TimedOut => {
+            let seconds = time.as_secs();
+            let words = format!(
+                "ended after {}, its time limit, with everything it had started",
+                count(seconds, "second")
+            );
+            (Ended::TimedOut(seconds), words)
+        }
+        CellEnded::Cancelled => (Ended::Cancelled, "stopped by the person".into()),
+        CellEnded::Limit(limit) => {
+            let name = limit.name();
+            (Ended::Limit(name.into()), format!("ended by the limit `{name}`"))
+        }
+    }
+}
+
+/// Words a limit that was reached, unless it is the one that ended the call.
+fn reached(limit: LimitKind, ended: CellEnded) -> Option<String> {
+    let told = ended == CellEnded::Limit(limit);
+    (!told).then(|| format!("the limit `{}` was reached", limit.name()))
+}
+
+/// Words of programs that looked for a network.
+const NETWORK_WORDS: [&str; 9] = [
+    "Could not resolve host",
+    "Could not resolve proxy",
+    "Name or service not known",
+    "Temporary failure in name resolution",
+    "nodename nor servname provided",
+    "Network is unreachable",
+    "getaddrinfo EAI_AGAIN",
+    "getaddrinfo ENOTFOUND",
+    "failed to lookup address information",
+];
+
+fn asks_for_network(text: &str) -> bool {
+    NETWORK_WORDS.iter().any(|words| text.contains(words))
+}
+
+/// Words a call that could not be contained: nothing ran, or nobody knows how far it got.
+fn not_contained(fault: &SandboxFault) -> Outcome {
+    let ended = match fault {
+        SandboxFault::Lost { .. } | SandboxFault::Talk { .. } => Ended::Unknown,
+        _ => Ended::Fault,
+    };
+    let mut text = fault.to_string();
+    let mut cause = std::error::Error::source(fault);
+    while let Some(source) = cause {
+        text.push_str(&format!(": {source}"));
+        cause = source.source();
+    }
+    Outcome::new(ended, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_call_is_worded() {
+        let minute = Duration::from_secs(60);
+        let cases = [
+            (CellEnded::Exited(0), Ended::Exited(0), "exit status 0"),
+            (CellEnded::Exited(3), Ended::Exited(3), "exit status 3"),
+            (CellEnded::Exited(137), Ended::Exited(137), "signal 9, SIGKILL"),
+            (CellEnded::Exited(255), Ended::Exited(255), "exit status 255"),
+            (CellEnded::Signalled(11), Ended::Signalled(11), "by signal 11 (SIGSEGV)"),
+            (CellEnded::TimedOut, Ended::TimedOut(60), "after 60 seconds, its time limit"),
+            (CellEnded::Cancelled, Ended::Cancelled, "stopped by the person"),
+            (
+                CellEnded::Limit(LimitKind::Memory),
+                Ended::Limit("memory".into()),
+                "by the limit `memory`",
+            ),
+        ];
+        for (cell, expected, words) in cases {
+            let (ended, text) = status(cell, minute);
+            assert_eq!(ended, expected);
+            assert!(text.contains(words), "{text}");
+        }
+        assert_eq!(reached(LimitKind::Memory, CellEnded::Limit(LimitKind::Memory)), None);
+        let seen = reached(LimitKind::Processes, CellEnded::Exited(1));
+        assert_eq!(seen.as_deref(), Some("the limit `processes` was reached"));
+    }
+
+    #[test]
+    fn a_lost_sandbox_leaves_the_outcome_unknown() {
+        let lost = not_contained(&SandboxFault::Lost { what: "an answer" });
+        assert_eq!(lost.ended, Ended::Unknown);
+        let refused = not_contained(&SandboxFault::NoSessionUser);
+        assert_eq!(refused.ended, Ended::Fault);
+        assert!(refused.text.contains("unprivileged user"), "{}", refused.text);
+    }
+
+    #[test]
+    fn a_search_for_a_network_is_noticed() {
+        assert!(asks_for_network("curl: (6) Could not resolve host: example.com\n"));
+        assert!(!asks_for_network("resolved 3 hosts\n"));
+    }
+}

@@ -1,0 +1,29 @@
+//! What a call asks for.
+
+use chock_log::{Event, Outcome, Proposal};
+use chock_sandbox::Program;
+
+use crate::Reading;
+
+/// What a tool call comes to before anybody has judged it.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, taken apart at once")]
+pub enum Proposed {
+    /// Something to be done in a cell, for which a permit is needed.
+    Act {
+        /// The act, the names it goes by, and what a person is shown.
+        proposal: Proposal<Program>,
+        /// How its result becomes words; handed back to
+        /// [`Tools::carry_out`](crate::Tools::carry_out).
+        reading: Reading,
+    },
+    /// A record and words, and nothing else: the plan, the title.
+    Note {
+        /// The record.
+        event: Event,
+        /// The words for the model.
+        outcome: Outcome,
+    },
+    /// The call makes no sense; the words name the field and what is expected.
+    Fault(Outcome),
+}
