@@ -68,7 +68,7 @@ impl OpenaiCompat {
     /// # Errors
     ///
     /// As for a reply; nothing is tried twice.
-    pub fn models(&mut self, cancel: &Cancel) -> Result<Vec<Listed>, ProviderFault> {
+    pub fn models(&self, cancel: &Cancel) -> Result<Vec<Listed>, ProviderFault> {
         let bearer = self.bearer()?;
         let list = self.server.run(cancel, async |server| list(server, &bearer).await)?;
         list.map_err(|refusal| match refusal {
@@ -87,7 +87,7 @@ impl OpenaiCompat {
 
     /// Sends the request for the `tries`th time.
     fn attempt(
-        &mut self,
+        &self,
         request: &Request,
         tries: u32,
         deltas: &mut dyn FnMut(Delta),
@@ -108,7 +108,7 @@ impl OpenaiCompat {
     }
 
     /// Says what a server's words mean for the person and for another try.
-    fn meant(&mut self, told: Told, bearer: &Bearer, tries: u32, cancel: &Cancel) -> Failure {
+    fn meant(&self, told: Told, bearer: &Bearer, tries: u32, cancel: &Cancel) -> Failure {
         let provider = self.endpoint.provider.clone();
         let reason = told.reason();
         let (meaning, limit) = (told.meaning(), told.context_limit());
@@ -144,7 +144,7 @@ impl OpenaiCompat {
     }
 
     /// Finds the models that a wrong name may have meant, if the server lists any.
-    fn near(&mut self, bearer: &Bearer, cancel: &Cancel) -> Vec<String> {
+    fn near(&self, bearer: &Bearer, cancel: &Cancel) -> Vec<String> {
         let listed = self.server.run(cancel, async |server| list(server, bearer).await);
         let Ok(Ok(listed)) = listed else { return Vec::new() };
         let names: Vec<_> = listed.into_iter().map(|listed| listed.name).collect();

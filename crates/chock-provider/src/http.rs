@@ -11,7 +11,7 @@ use reqwest::header::{
 use reqwest::{Client, Response, redirect, retry};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use url::{Host, Url};
 
 use crate::cancel::Cancel;
@@ -28,8 +28,6 @@ const ERROR_WAIT_MAX: Duration = Duration::from_secs(10);
 const LIST_WAIT_MAX: Duration = Duration::from_secs(15);
 /// How often a silent connection is probed, so that one that died is noticed before `idle` is over.
 const PROBE: Duration = Duration::from_secs(30);
-/// Time for connections to notice that their server closed them while nothing ran here.
-const SETTLE: Duration = Duration::from_millis(1);
 
 /// One server, with the connections to it.
 #[derive(Debug)]
@@ -42,7 +40,6 @@ pub(crate) struct Server {
     loopback: bool,
     connect: Duration,
     idle: Duration,
-    used: bool,
 }
 
 /// A request's credential, kept out of every text that leaves here.
@@ -65,7 +62,6 @@ impl Server {
             loopback,
             connect: endpoint.patience.connect,
             idle: endpoint.patience.idle,
-            used: false,
         })
     }
 
@@ -76,22 +72,15 @@ impl Server {
 
     /// Runs `work` on this thread until it ends or `cancel` is triggered.
     pub(crate) fn run<T>(
-        &mut self,
+        &self,
         cancel: &Cancel,
         work: impl AsyncFnOnce(&Self) -> T,
     ) -> Result<T, ProviderFault> {
-        let settle = std::mem::replace(&mut self.used, true);
-        let this = &*self;
-        this.runtime().block_on(async {
+        self.runtime().block_on(async {
             tokio::select! {
                 biased;
                 () = cancel.triggered() => Err(ProviderFault::Cancelled),
-                done = async {
-                    if settle {
-                        sleep(SETTLE).await;
-                    }
-                    work(this).await
-                } => Ok(done),
+                done = work(self) => Ok(done),
             }
         })
     }

@@ -107,6 +107,10 @@ fn an_empty_reply_is_not_sent_back() {
     assert_eq!(said[1].1, Stop::Length);
     assert_eq!(said[2], ("And this one is whole.".to_owned(), Stop::Finished));
     fake.assert_finished();
+    let requests = fake.requests();
+    let second = requests[1]["body"]["messages"].as_array().unwrap();
+    let roles: Vec<_> = second.iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user"], "the two users are joined");
 }
 
 #[test]
