@@ -11,6 +11,10 @@ use crate::{ChangeKind, ChangeSet, FileChange, Flag, Hunk, HunkId, Line, LineTag
 /// The largest file that is compared by line: 32 MiB. A larger one counts as binary.
 pub(crate) const COMPARED_BYTES_MAX: u64 = 32 << 20;
 
+/// How many bytes are compared by line in one change set: 256 MiB. The files that come
+/// after count as binary.
+pub(crate) const COMPARED_BYTES_TOTAL_MAX: u64 = 256 << 20;
+
 /// How alike two files are, in percent, for one to be the other renamed. Git's own.
 const RENAME_PERCENT: u16 = 50;
 
@@ -32,8 +36,9 @@ pub(crate) fn trees(
     let mut diff = repository.diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options))?;
     find_renames(&mut diff)?;
     let mut files = Vec::new();
+    let mut budget = COMPARED_BYTES_TOTAL_MAX;
     for delta in diff.deltas() {
-        files.push(file(repository, &delta)?);
+        files.push(file(repository, &delta, &mut budget)?);
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(ChangeSet { base, snapshot, files, skipped: Vec::new() })
@@ -61,11 +66,15 @@ impl Side {
     }
 }
 
-fn file(repository: &Repository, delta: &DiffDelta<'_>) -> Result<FileChange, git2::Error> {
+fn file(
+    repository: &Repository,
+    delta: &DiffDelta<'_>,
+    budget: &mut u64,
+) -> Result<FileChange, git2::Error> {
     let (old, new) = (Side::of(&delta.old_file()), Side::of(&delta.new_file()));
     let kind = kind(delta.status(), &old, &new);
     let path = if kind == ChangeKind::Deleted { old.path.clone() } else { new.path.clone() };
-    let hunks = hunks(repository, &path, &old, &new)?;
+    let hunks = hunks(repository, &path, (&old, &new), budget)?;
     let mut flags = Vec::new();
     if new.mode == LINK && leaves_tree(&new.path, repository.find_blob(new.id)?.content()) {
         flags.push(Flag::LeavesTree);
@@ -109,13 +118,13 @@ fn kind(status: Delta, old: &Side, new: &Side) -> ChangeKind {
 fn hunks(
     repository: &Repository,
     path: &[u8],
-    old: &Side,
-    new: &Side,
+    (old, new): (&Side, &Side),
+    budget: &mut u64,
 ) -> Result<Option<Vec<Hunk>>, git2::Error> {
     if old.id == new.id {
         return Ok(Some(Vec::new()));
     }
-    let sides = (content(repository, old)?, content(repository, new)?);
+    let sides = (content(repository, old, budget)?, content(repository, new, budget)?);
     let (Some(old), Some(new)) = sides else { return Ok(None) };
     between(path, old.bytes(), new.bytes())
 }
@@ -139,6 +148,7 @@ impl Content<'_> {
 fn content<'repo>(
     repository: &'repo Repository,
     side: &Side,
+    budget: &mut u64,
 ) -> Result<Option<Content<'repo>>, git2::Error> {
     if side.id.is_zero() {
         return Ok(Some(Content::Text(String::new())));
@@ -147,9 +157,11 @@ fn content<'repo>(
         return Ok(Some(Content::Text(format!("Subproject commit {}\n", side.id))));
     }
     let (length, _) = repository.odb()?.read_header(side.id)?;
-    if length as u64 > COMPARED_BYTES_MAX {
+    let length = length as u64;
+    if length > COMPARED_BYTES_MAX.min(*budget) {
         return Ok(None);
     }
+    *budget -= length;
     Ok(Some(Content::Blob(repository.find_blob(side.id)?)))
 }
 

@@ -28,7 +28,9 @@ pub(crate) struct Contents<'a> {
     /// How many object directories are borrowed.
     pub(crate) borrowed: usize,
     /// Tracked paths that the cage covers.
-    pub(crate) covered: &'a [PathBuf],
+    pub(crate) tracked: &'a [PathBuf],
+    /// Other paths that the cage covers: mounts may leave empty files there.
+    pub(crate) untracked: &'a [PathBuf],
 }
 
 /// Makes the git directory `path`.
@@ -41,15 +43,15 @@ pub(crate) fn make(path: &Path, contents: &Contents<'_>) -> Result<(), Workspace
     }
     files::write(&path.join("HEAD"), &[&contents.refs.head, &b"\n"[..]].concat())?;
     files::write(&path.join("config"), &config(contents))?;
-    files::write(&path.join("info/exclude"), contents.exclude)?;
+    files::write(&path.join("info/exclude"), &exclude(contents))?;
     let alternates = (0..contents.borrowed).map(|number| format!("{OBJECTS_INSIDE}/{number}\n"));
     let alternates: String = alternates.collect();
     files::write(&path.join("objects/info/alternates"), alternates.as_bytes())?;
     if let Some(shallow) = contents.shallow {
         files::write(&path.join("shallow"), shallow)?;
     }
-    if !contents.covered.is_empty() {
-        files::write(&path.join("info/sparse-checkout"), &sparse_patterns(contents.covered))?;
+    if !contents.tracked.is_empty() {
+        files::write(&path.join("info/sparse-checkout"), &sparse_patterns(contents.tracked))?;
     }
     let index = path.join("index");
     std::fs::copy(contents.index, &index).map_err(files::fault("write", &index))?;
@@ -89,7 +91,7 @@ fn config(contents: &Contents<'_>) -> Vec<u8> {
     ] {
         out.value(key, value.as_bytes());
     }
-    if !contents.covered.is_empty() {
+    if !contents.tracked.is_empty() {
         out.value("sparseCheckout", b"true");
         out.section("sparse", None);
         out.value("expectFilesOutsideOfPatterns", b"true");
@@ -125,19 +127,29 @@ fn subsections(out: &mut config_text::Writer, facts: &Facts, section: &str, keys
     }
 }
 
+/// The project's patterns, and one for each covered path that git does not track.
+fn exclude(contents: &Contents<'_>) -> Vec<u8> {
+    let mut text = contents.exclude.to_vec();
+    if !text.is_empty() && !text.ends_with(b"\n") {
+        text.push(b'\n');
+    }
+    for path in contents.untracked {
+        text.extend_from_slice(&[b"/", pattern(path).as_bytes(), b"\n"].concat());
+    }
+    text
+}
+
 /// Everything is checked out but the covered paths.
 fn sparse_patterns(covered: &[PathBuf]) -> Vec<u8> {
-    let mut text = OsString::from("/*\n");
+    let mut text = b"/*\n".to_vec();
     for path in covered {
-        text.push("!/");
-        text.push(pattern(path));
-        text.push("\n");
+        text.extend_from_slice(&[b"!/", pattern(path).as_bytes(), b"\n"].concat());
     }
-    text.into_vec()
+    text
 }
 
 /// Writes a path as a pattern that matches only it.
-pub(crate) fn pattern(path: &Path) -> OsString {
+fn pattern(path: &Path) -> OsString {
     let mut text = Vec::new();
     for byte in path.as_os_str().as_bytes() {
         if b"*?[\\! #".contains(byte) {

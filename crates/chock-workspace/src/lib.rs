@@ -59,6 +59,7 @@ pub use change::{ChangeKind, ChangeSet, FileChange, Hunk, HunkId, Line, LineTag,
 pub use json::JsonBytes;
 pub use layout::{Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Owner, ProjectGit};
 pub use project::{Notice, Project, ProjectFault, Surroundings};
+pub use size::size_on_disk;
 pub use snapshot::{
     Flag, NOTED_MAX, SNAPSHOT_BYTES_MAX, SNAPSHOT_DEPTH_MAX, SNAPSHOT_FILE_BYTES_MAX,
     SNAPSHOT_FILES_MAX, SkipReason, Skipped, Snapshot, SnapshotFault,

@@ -56,8 +56,8 @@ pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Record, Worksp
     let recipe = Recipe { git: &project.git, store: store.directory(), tree, owner: opening.owner };
     let base = Base::ensure(&opening.cache, &recipe)?;
     let covered = covers(project, &opening.covered);
-    let tracked = tracked(&repository, tree, &covered)?;
-    make_git_directory(project, session, &origin, &base, &tracked)?;
+    let (tracked, untracked) = split_by_tracked(&repository, tree, &covered)?;
+    make_git_directory(project, session, &origin, &base, (&tracked, &untracked))?;
     make_halves(session, &base, opening.method)?;
     let mut record = Record::new(
         Beginning {
@@ -125,7 +125,7 @@ fn make_git_directory(
     session: &Path,
     origin: &Origin,
     base: &Base,
-    tracked: &[PathBuf],
+    (tracked, untracked): (&[PathBuf], &[PathBuf]),
 ) -> Result<(), WorkspaceFault> {
     let git_dir = session.join("git");
     let contents = Contents {
@@ -136,7 +136,8 @@ fn make_git_directory(
         exclude: &origin.exclude,
         shallow: origin.shallow.as_deref(),
         borrowed: origin.objects.len(),
-        covered: tracked,
+        tracked,
+        untracked,
     };
     inside::make(&git_dir, &contents)?;
     leave_alone(project, Store::at(session).directory(), base, &git_dir, tracked)
@@ -177,16 +178,16 @@ pub(crate) fn covers(project: &Project, covered: &[PathBuf]) -> Vec<PathBuf> {
     covered.iter().cloned().chain(own).collect()
 }
 
-/// Those of `covered` that are in the committed tree.
-fn tracked(
+/// Those of `covered` that are in the committed tree, and those that are not.
+fn split_by_tracked(
     repository: &Repository,
     tree: TreeId,
     covered: &[PathBuf],
-) -> Result<Vec<PathBuf>, WorkspaceFault> {
+) -> Result<(Vec<PathBuf>, Vec<PathBuf>), WorkspaceFault> {
     let tree = repository
         .find_tree(tree.0)
         .map_err(|source| WorkspaceFault::Objects { what: "read the committed tree", source })?;
-    Ok(covered.iter().filter(|path| tree.get_path(path).is_ok()).cloned().collect())
+    Ok(covered.iter().cloned().partition(|path| tree.get_path(path).is_ok()))
 }
 
 /// Tells the session's git not to look at paths that the cage covers.

@@ -28,6 +28,7 @@ pub struct Surroundings {
 #[derive(Debug, Clone)]
 pub struct Project {
     root: PathBuf,
+    start: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
     project_git: ProjectGit,
@@ -63,13 +64,22 @@ impl Project {
             Ok(_) | Err(_) => ProjectGit::Elsewhere,
         };
         let notices = notices(&facts, &common_dir);
-        Ok(Self { root, git_dir, common_dir, project_git, notices, git, facts })
+        let start = start.strip_prefix(&root).unwrap_or(Path::new("")).to_owned();
+        Ok(Self { root, start, git_dir, common_dir, project_git, notices, git, facts })
     }
 
     /// The real path of the top of the working tree, with links resolved.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Where the search started, relative to the top. Empty at the top itself.
+    ///
+    /// A session works from there.
+    #[must_use]
+    pub fn start(&self) -> &Path {
+        &self.start
     }
 
     /// The repository's git directory: HEAD and the index of this working tree.

@@ -14,8 +14,13 @@ const DEPTH_MAX: usize = 200;
 /// How many bytes a block is in `stat`.
 const BLOCK_BYTES: u64 = 512;
 
-/// Counts the blocks of everything below `path`. What may not be read counts as nothing.
-pub(crate) fn of(path: &Path) -> Result<u64, WorkspaceFault> {
+/// Counts the bytes that a session's directory takes on disk. What may not be read counts as
+/// nothing.
+///
+/// # Errors
+///
+/// [`WorkspaceFault::Files`] when the directory itself cannot be read.
+pub fn size_on_disk(path: &Path) -> Result<u64, WorkspaceFault> {
     let fault = |errno: Errno| files::fault("read", path)(errno.into());
     let top = upper::open_top(path).map_err(fault)?;
     below(top.as_fd(), 0).map_err(fault)

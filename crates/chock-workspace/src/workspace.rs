@@ -68,8 +68,14 @@ impl Workspace {
         if Record::exists(session) {
             return Err(WorkspaceFault::Exists { path: session.clone() });
         }
-        let record = make::all(project, opening)?;
-        record.write(session)?;
+        let made = make::all(project, opening).and_then(|record| {
+            record.write(session)?;
+            Ok(record)
+        });
+        let record = made.inspect_err(|_| {
+            // The first fault is the one to tell. What is left here is removed by the next start.
+            let _left_behind = remove::tree(session);
+        })?;
         Ok(Self::whole(project, session.clone(), record, lock))
     }
 
@@ -208,7 +214,7 @@ impl Workspace {
     ///
     /// [`WorkspaceFault::Files`].
     pub fn bytes(&self) -> Result<u64, WorkspaceFault> {
-        size::of(&self.session)
+        size::size_on_disk(&self.session)
     }
 
     /// Deletes the workspace with everything in it. No link is followed.

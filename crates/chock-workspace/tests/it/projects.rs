@@ -32,8 +32,9 @@ fn a_project_is_found_from_below_and_through_a_link() {
     std::os::unix::fs::symlink(yard.project.join("src"), &link).unwrap();
     let around = yard.surroundings();
     let real = yard.project.canonicalize().unwrap();
-    for start in [yard.project.join("src/deep"), link] {
-        assert_eq!(Project::find(&start, &around).unwrap().root(), real);
+    for (start, below) in [(yard.project.join("src/deep"), "src/deep"), (link, "src")] {
+        let project = Project::find(&start, &around).unwrap();
+        assert_eq!((project.root(), project.start()), (&*real, Path::new(below)));
     }
 }
 
