@@ -1,1 +1,30 @@
 //! Reads what is owed next from the log and does it.
+//!
+//! # Never knows
+//!
+//! Paths, policy tables, the terminal, or how a copy is made: a turn's end is an [`Errands`].
+//!
+//! # Holds
+//!
+//! - [`next`] is a pure question. Run and resume are the same loop over it.
+//! - Every step is a record before it is an act; an act whose outcome is unknown is never repeated.
+//! - Calls run only when the reply is whole, one after the other, each answered once.
+//! - Everything a model sees comes out of the folded log.
+//!
+//! # Start reading at
+//!
+//! [`next`], then [`Agent::run`].
+
+mod agent;
+mod bounds;
+mod context;
+mod next;
+mod prompt;
+mod seams;
+mod turn;
+
+pub use agent::{Agent, Finish, House};
+pub use bounds::{Bounds, Budget};
+pub use next::{Next, next};
+pub use prompt::{Facts, system_prompt};
+pub use seams::{Errands, Sight, Stop};

@@ -1,3 +1,85 @@
 //! Parses words, builds the house and prints.
+//!
+//! # Never knows
+//!
+//! Any decision of its own: what may be done is the broker's, what is owed the agent's.
+//!
+//! # Holds
+//!
+//! - The first statement of `main` is the keeper's role, before any thread.
+//! - Standard output holds answers, standard error everything else.
+//! - Nothing an agent wrote reaches the terminal unfiltered.
+//!
+//! # Start reading at
+//!
+//! [`main`], then `command/run.rs` and `house.rs`.
 
-fn main() {}
+mod asker;
+mod command;
+mod exit;
+mod found;
+mod house;
+mod keys;
+mod outside;
+mod places;
+mod program;
+mod settings;
+mod show;
+mod signals;
+mod speaker;
+mod terminal;
+mod visible;
+mod words;
+
+use std::process::ExitCode;
+
+use command::Command;
+use exit::{Exit, Failure};
+use program::Program;
+use terminal::{Colour, Terminal};
+use words::{Everywhere, Parsed, Words};
+
+fn main() -> ExitCode {
+    chock_sandbox::enter_role_if_asked(std::env::args_os(), chock_tools::HANDS);
+    let (terminal, ended) = match words::parse(std::env::args_os().collect()) {
+        Ok(Parsed::Told) => return Exit::Finished.into(),
+        Ok(Parsed::Command(words)) => obey(*words),
+        Err(failure) => (new_terminal(&Everywhere { verbose: false, color: Colour::Auto }), Err(failure)),
+    };
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            if let Some(mut terminal) = terminal {
+                terminal.fail(&failure.message);
+            }
+            failure.exit.into()
+        }
+    }
+}
+
+/// Does one command. The terminal comes back unless the command gave it away.
+fn obey(words: Words) -> (Option<Terminal>, Result<Exit, Failure>) {
+    let mut terminal = new_terminal(&words.everywhere).expect("invariant: a terminal is always made");
+    let program = match Program::new() {
+        Ok(program) => program,
+        Err(failure) => return (Some(terminal), Err(failure)),
+    };
+    let ended = match &words.command {
+        Command::Run(args) => return command::run::run(&program, terminal, args),
+        Command::Demo(args) => return command::demo::run(&program, terminal, args),
+        Command::Exec(args) => command::exec::run(&program, &mut terminal, args),
+        Command::Doctor(args) => command::doctor::run(&program, &mut terminal, args),
+        Command::Sessions(args) => command::sessions::run(&program, &mut terminal, args),
+        Command::Diff(args) => command::diff::run(&program, &mut terminal, args),
+        Command::Config(args) => command::config::run(&program, &mut terminal, args),
+        Command::Completions(args) => command::completions::run(&mut terminal, args),
+    };
+    (Some(terminal), ended)
+}
+
+fn new_terminal(everywhere: &Everywhere) -> Option<Terminal> {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    let colourless = (set("NO_COLOR") || dumb) && !set("CLICOLOR_FORCE");
+    Some(Terminal::new(everywhere.color, colourless, everywhere.verbose))
+}

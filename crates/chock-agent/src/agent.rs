@@ -1,0 +1,168 @@
+//! The loop: ask what is owed, do it, ask again.
+
+use chock_broker::Broker;
+use chock_log::{
+    EndReason, EndedBody, Event, LogError, NoticeBody, Pen, ToolSchema, UserBody,
+};
+use chock_provider::Model;
+use chock_tools::Tools;
+
+use crate::bounds::Bounds;
+use crate::next::{Next, next};
+use crate::seams::{Errands, Sight, Stop};
+
+/// Everything an agent works with.
+pub struct House<'a> {
+    /// Writes what happens.
+    pub pen: Pen,
+    /// Judges each act.
+    pub broker: Broker,
+    /// Turns calls into acts and does them.
+    pub tools: Tools,
+    /// Answers the conversation.
+    pub model: Box<dyn Model>,
+    /// Does what a turn's end asks for.
+    pub errands: Box<dyn Errands + 'a>,
+    /// Sees what is not yet a record.
+    pub watcher: Box<dyn FnMut(Sight<'_>) + 'a>,
+    /// Stops the run.
+    pub stop: Stop,
+    /// The system prompt.
+    pub system: String,
+    /// When the run stops by itself.
+    pub bounds: Bounds,
+}
+
+/// One agent on one session.
+pub struct Agent<'a> {
+    pub(crate) house: House<'a>,
+    pub(crate) schemas: Vec<ToolSchema>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finish {
+    /// Why.
+    pub reason: EndReason,
+    /// More about it, for a person; empty when there is no more to say.
+    pub detail: String,
+}
+
+impl Finish {
+    pub(crate) fn new(reason: EndReason, detail: impl Into<String>) -> Self {
+        Self { reason, detail: detail.into() }
+    }
+
+    /// Ends a run whose log takes no more records.
+    pub(crate) fn log_failed(fault: &LogError) -> Self {
+        let reason = match fault {
+            LogError::Full { .. } => EndReason::LogFull,
+            LogError::InUse { .. }
+            | LogError::Open { .. }
+            | LogError::NotALog { .. }
+            | LogError::NotIntact { .. }
+            | LogError::Append { .. }
+            | LogError::Closed { .. }
+            | LogError::TooLarge { .. }
+            | _ => EndReason::Fault,
+        };
+        Self::new(reason, words(fault))
+    }
+}
+
+impl<'a> Agent<'a> {
+    /// Puts an agent to work in a house.
+    #[must_use]
+    pub fn new(house: House<'a>) -> Self {
+        let schemas = house.tools.schemas();
+        Self { house, schemas }
+    }
+
+    /// Adds the person's words, if there are any, and does what the session owes until it owes
+    /// nothing, a bound is reached, or something fails. The end is a record.
+    pub fn run(&mut self, message: Option<String>) -> Finish {
+        let finish = self.work(message).unwrap_or_else(|finish| finish);
+        let body = EndedBody { reason: finish.reason, detail: finish.detail.clone() };
+        let pen = &self.house.pen;
+        match pen.write(Event::Ended(body)).and_then(|_| pen.flush()) {
+            Ok(()) => finish,
+            Err(fault) if finish.reason == EndReason::Fault => {
+                Finish::new(finish.reason, format!("{}; {}", finish.detail, words(&fault)))
+            }
+            Err(fault) => Finish::log_failed(&fault),
+        }
+    }
+
+    fn work(&mut self, message: Option<String>) -> Result<Finish, Finish> {
+        let turns_before = self.house.pen.session(|session| session.turns);
+        if let Some(text) = message {
+            self.settle()?;
+            self.record(Event::User(UserBody { text }))?;
+        }
+        loop {
+            match self.house.pen.session(next) {
+                Next::Interrupted(open) => self.answer_unknown(&open)?,
+                Next::Decide(call) => self.answer(&call)?,
+                Next::TellCut => {
+                    let text = "Your reply reached its length limit. Go on where it stopped.";
+                    self.record(Event::Notice(NoticeBody { text: text.to_owned() }))?;
+                }
+                Next::AskModel => {
+                    if self.house.stop.is_triggered() {
+                        return Ok(Finish::new(EndReason::Cancelled, ""));
+                    }
+                    let bounds = &self.house.bounds;
+                    let reached = self.house.pen.session(|session| bounds.reached(session, turns_before));
+                    if let Some(reason) = reached {
+                        return Ok(Finish::new(reason, ""));
+                    }
+                    self.ask_model()?;
+                }
+                Next::Done(reason) => return Ok(Finish::new(reason, self.explanation())),
+            }
+        }
+    }
+
+    /// Answers what an earlier run left open, so that new words stand behind whole turns.
+    fn settle(&mut self) -> Result<(), Finish> {
+        loop {
+            match self.house.pen.session(next) {
+                Next::Interrupted(open) => self.answer_unknown(&open)?,
+                Next::Decide(call) => self.answer_undone(&call, "the session went on without it")?,
+                Next::AskModel | Next::TellCut | Next::Done(_) => return Ok(()),
+            }
+        }
+    }
+
+    /// Writes a record, or ends the run.
+    pub(crate) fn record(&self, event: Event) -> Result<chock_log::Seq, Finish> {
+        self.house.pen.write(event).map_err(|fault| Finish::log_failed(&fault))
+    }
+
+    /// Returns the provider's words for a refusal.
+    fn explanation(&self) -> String {
+        self.house.pen.session(|session| match session.entries.last() {
+            Some((_, chock_log::Entry::Model(message))) => match &message.stop {
+                chock_log::Stop::Refused { category, explanation } => {
+                    let words = [category, explanation].into_iter().flatten();
+                    words.cloned().collect::<Vec<_>>().join(": ")
+                }
+                chock_log::Stop::Finished | chock_log::Stop::Calls | chock_log::Stop::Length => {
+                    String::new()
+                }
+            },
+            _ => String::new(),
+        })
+    }
+}
+
+/// Writes an error with its causes on one line.
+pub(crate) fn words(fault: &dyn std::error::Error) -> String {
+    let mut line = fault.to_string();
+    let mut source = fault.source();
+    while let Some(cause) = source {
+        line.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    line
+}

@@ -1,0 +1,96 @@
+//! What a session owes next.
+
+use chock_log::{EndReason, Entry, OpenApproval, Session, Stop, ToolCall};
+
+/// The next thing to do for a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Send the conversation to the model.
+    AskModel,
+    /// Tell the model that its reply was cut at its length limit, so that it goes on.
+    TellCut,
+    /// Answer this call.
+    Decide(ToolCall),
+    /// An approved act has no result: say so, and do not repeat it.
+    Interrupted(OpenApproval),
+    /// Nothing is owed.
+    Done(EndReason),
+}
+
+/// Answers what a session owes next, from nothing but its records.
+#[must_use]
+pub fn next(session: &Session) -> Next {
+    if let Some(open) = &session.open_approval {
+        return Next::Interrupted(open.clone());
+    }
+    if let Some(call) = session.pending.front() {
+        return Next::Decide(call.clone());
+    }
+    match session.entries.last().map(|(_, entry)| entry) {
+        None => Next::Done(EndReason::Finished),
+        Some(Entry::User(_) | Entry::Result { .. } | Entry::Notice(_)) => Next::AskModel,
+        Some(Entry::Model(message)) => match &message.stop {
+            Stop::Refused { .. } => Next::Done(EndReason::Refused),
+            Stop::Length => Next::TellCut,
+            Stop::Finished | Stop::Calls if message.is_empty() => {
+                Next::Done(EndReason::EmptyAnswer)
+            }
+            Stop::Finished | Stop::Calls => Next::Done(EndReason::Finished),
+        },
+    }
+}
+
+/// Says whether a call belongs to a reply that was cut at its length limit.
+pub(crate) fn reply_was_cut(session: &Session) -> bool {
+    let replies = session.entries.iter().rev().filter_map(|(_, entry)| match entry {
+        Entry::Model(message) => Some(message),
+        Entry::User(_) | Entry::Result { .. } | Entry::Notice(_) => None,
+    });
+    replies.take(1).any(|message| message.stop == Stop::Length)
+}
+
+#[cfg(test)]
+mod tests {
+    use chock_log::{ModelMessage, Part, Seq};
+
+    use super::*;
+
+    fn reply(parts: Vec<Part>, stop: Stop) -> Entry {
+        Entry::Model(ModelMessage { provider: "p".into(), model: "m".into(), parts, stop })
+    }
+
+    fn check(entries: Vec<Entry>, expected: Next) {
+        let entries = entries.into_iter().map(|entry| (Seq(1), entry)).collect();
+        let session = Session { entries, ..Session::default() };
+        assert_eq!(next(&session), expected);
+    }
+
+    #[test]
+    fn the_last_entry_says_what_is_owed() {
+        let words = || vec![Part::Text("done".into())];
+        let refused = || Stop::Refused { category: None, explanation: None };
+        check(vec![], Next::Done(EndReason::Finished));
+        check(vec![Entry::User("go".into())], Next::AskModel);
+        check(vec![Entry::Notice("x".into())], Next::AskModel);
+        check(vec![reply(words(), Stop::Finished)], Next::Done(EndReason::Finished));
+        check(vec![reply(vec![], Stop::Finished)], Next::Done(EndReason::EmptyAnswer));
+        check(vec![reply(vec![Part::Text(" \n".into())], Stop::Calls)], Next::Done(EndReason::EmptyAnswer));
+        check(vec![reply(words(), refused())], Next::Done(EndReason::Refused));
+        check(vec![reply(vec![], refused())], Next::Done(EndReason::Refused));
+        check(vec![reply(words(), Stop::Length)], Next::TellCut);
+    }
+
+    #[test]
+    fn an_open_approval_comes_before_the_calls_behind_it() {
+        let call = |id: &str| ToolCall { id: id.into(), name: "t".into(), arguments: "{}".into() };
+        let open = OpenApproval { approval: Seq(3), call: "a".into() };
+        let mut session = Session {
+            pending: [call("a"), call("b")].into(),
+            open_approval: Some(open.clone()),
+            ..Session::default()
+        };
+        assert_eq!(next(&session), Next::Interrupted(open));
+        session.open_approval = None;
+        assert_eq!(next(&session), Next::Decide(call("a")));
+    }
+}

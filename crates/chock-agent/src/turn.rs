@@ -1,0 +1,161 @@
+//! One turn: a reply, and everything its calls do.
+
+use chock_broker::{Cause, Refusal, Verdict};
+use chock_log::{
+    Delta, EndReason, Ended, Event, FinishedBody, LogError, OpenApproval, Outcome, Permit,
+    RetryBody, StartedBody, ToolCall, UsageBody, holds_marker,
+};
+use chock_tools::{Program, Proposed, Reading};
+
+use crate::agent::{Agent, Finish, words};
+use crate::context::context;
+use crate::next::reply_was_cut;
+use crate::seams::Sight;
+
+impl Agent<'_> {
+    /// Asks the model for one reply and records it.
+    pub(crate) fn ask_model(&mut self) -> Result<(), Finish> {
+        let house = &mut self.house;
+        let (system, schemas) = (&house.system, &self.schemas);
+        let context = house.pen.session(|session| context(session, system, schemas));
+        let (pen, watcher) = (&house.pen, &mut house.watcher);
+        let mut unwritten: Option<LogError> = None;
+        let mut deltas = |delta: Delta| {
+            if let Delta::Waiting { seconds, attempt, reason } = &delta {
+                let (seconds, attempt, reason) = (*seconds, *attempt, reason.clone());
+                let retry = Event::Retry(RetryBody { attempt, seconds, reason });
+                unwritten = unwritten.take().or(pen.write(retry).err());
+            }
+            watcher(Sight::Delta(&delta));
+        };
+        let reply = house.model.reply(&context, &mut deltas, &house.stop.model);
+        if let Some(fault) = unwritten {
+            return Err(Finish::log_failed(&fault));
+        }
+        let reply = reply.map_err(|fault| Finish::new(fault.end_reason(), words(&fault)))?;
+        let model = reply.message.model.clone();
+        self.record(Event::Usage(UsageBody { model, tokens: reply.tokens, cost: reply.cost }))?;
+        self.record(Event::Model(reply.message))?;
+        self.end_turn_if_complete(false)
+    }
+
+    /// Answers one call: judges it, does it, records how it came out.
+    pub(crate) fn answer(&mut self, call: &ToolCall) -> Result<(), Finish> {
+        if self.house.stop.is_triggered() {
+            return self.answer_undone(call, "the person stopped the turn");
+        }
+        if self.house.pen.session(reply_was_cut) {
+            let why = "the reply was cut at its length limit, so none of its calls was run";
+            return self.answer_undone(call, why);
+        }
+        if holds_marker(&call.arguments) {
+            let why = "its arguments hold a masked secret, and the original is gone";
+            return self.answer_undone(call, why);
+        }
+        let tools = &self.house.tools;
+        match self.house.pen.session(|session| tools.propose(call, session)) {
+            Proposed::Fault(outcome) => self.finish(call, outcome),
+            Proposed::Note { event, outcome } => {
+                self.record(event)?;
+                self.finish(call, outcome)
+            }
+            Proposed::Act { proposal, reading } => match self.house.broker.judge(proposal) {
+                Verdict::Permitted(permit) => self.carry_out(call, permit, reading),
+                Verdict::Refused(refusal) => self.finish_refused(call, refusal),
+            },
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        call: &ToolCall,
+        permit: Permit<Program>,
+        reading: Reading,
+    ) -> Result<(), Finish> {
+        let approval = Some(permit.approval());
+        self.record(Event::ToolStarted(StartedBody { call: call.clone(), approval }))?;
+        let house = &mut self.house;
+        let watcher = &mut house.watcher;
+        let mut progress = |bytes: &[u8]| watcher(Sight::Output(bytes));
+        let carried = house.tools.carry_out(permit, reading, &house.stop.call, &mut progress);
+        self.finish(call, carried.outcome.clone())?;
+        // The cell is taken down here, after the record.
+        if carried.sandbox_is_lost() {
+            return Err(Finish::new(EndReason::Fault, "the session's sandbox is gone"));
+        }
+        Ok(())
+    }
+
+    /// Answers an act whose outcome an earlier run did not live to see.
+    pub(crate) fn answer_unknown(&mut self, open: &OpenApproval) -> Result<(), Finish> {
+        let text = "[chock] The outcome is unknown: Chock ended while this call ran. It may have \
+                    happened wholly, partly or not at all, and it was not repeated. Look before \
+                    you go on.";
+        let tool = self.house.pen.session(|session| {
+            let call = session.pending.iter().find(|call| call.id == open.call);
+            call.map(|call| call.name.clone()).unwrap_or_default()
+        });
+        let outcome = Outcome::new(Ended::Unknown, text);
+        self.record(Event::ToolFinished(FinishedBody { call: open.call.clone(), tool, outcome }))?;
+        self.end_turn_if_complete(true)
+    }
+
+    /// Answers a call that is not run.
+    pub(crate) fn answer_undone(&mut self, call: &ToolCall, why: &str) -> Result<(), Finish> {
+        let outcome = Outcome::new(Ended::Cancelled, format!("[chock] Not run: {why}."));
+        self.finish(call, outcome)
+    }
+
+    fn finish_refused(&mut self, call: &ToolCall, refusal: Refusal) -> Result<(), Finish> {
+        if let Cause::NotRecorded(fault) = &refusal.cause {
+            return Err(Finish::log_failed(fault));
+        }
+        let denial = refusal.denial();
+        let mut text = format!("[chock] Refused. {}", refusal.sentence());
+        if let Some(row) = &denial.allowed_by {
+            text.push_str(&format!(" The person can allow it with this row in chock.zon: {row}"));
+        }
+        let outcome = Outcome { denial: Some(denial), ..Outcome::new(Ended::Denied, text) };
+        self.finish(call, outcome)
+    }
+
+    fn finish(&mut self, call: &ToolCall, outcome: Outcome) -> Result<(), Finish> {
+        let (id, tool) = (call.id.clone(), call.name.clone());
+        self.record(Event::ToolFinished(FinishedBody { call: id, tool, outcome }))?;
+        self.end_turn_if_complete(true)
+    }
+
+    /// Keeps the workspace and flushes the log when the last call of a turn has its result.
+    fn end_turn_if_complete(&mut self, calls_ran: bool) -> Result<(), Finish> {
+        let (complete, turn) =
+            self.house.pen.session(|session| (session.turn_is_complete(), session.turns));
+        if !complete {
+            return Ok(());
+        }
+        if calls_ran {
+            match self.house.errands.snapshot(turn) {
+                Ok(snapshot) => {
+                    self.record(Event::Snapshot(snapshot))?;
+                }
+                Err(why) => {
+                    let warning = format!("turn {turn} has no snapshot: {why}");
+                    (self.house.watcher)(Sight::Warning(&warning));
+                }
+            }
+        }
+        self.house.pen.flush().map_err(|fault| Finish::log_failed(&fault))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_fails_ends_the_run_as_a_fault() {
+        let fault = LogError::Closed { path: "log".into() };
+        assert_eq!(Finish::log_failed(&fault).reason, EndReason::Fault);
+        let full = LogError::Full { path: "log".into() };
+        assert_eq!(Finish::log_failed(&full).reason, EndReason::LogFull);
+    }
+}

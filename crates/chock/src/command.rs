@@ -1,0 +1,31 @@
+//! The commands, one file each.
+
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod diff;
+pub(crate) mod doctor;
+pub(crate) mod exec;
+pub(crate) mod run;
+pub(crate) mod sessions;
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Give the agent a task, or go on with a session
+    Run(run::RunArgs),
+    /// Run a command in the cage that a tool call would get
+    Exec(exec::ExecArgs),
+    /// Show which sandbox layers hold on this machine
+    Doctor(doctor::DoctorArgs),
+    /// List, show and verify this project's sessions
+    Sessions(sessions::SessionsArgs),
+    /// Show what a session changed
+    Diff(diff::DiffArgs),
+    /// Show every setting in force and where it comes from
+    Config(config::ConfigArgs),
+    /// Show what Chock does, on a model that is built in
+    Demo(demo::DemoArgs),
+    /// Print the completions for a shell
+    Completions(completions::CompletionsArgs),
+}

@@ -1,0 +1,264 @@
+//! `chock exec`: runs a command in the cage that a tool call would get.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use chock_agent::Stop;
+use chock_broker::{Broker, Nobody, Standing, Verdict};
+use chock_config::Flags;
+use chock_log::{
+    Action, EndReason, EndedBody, Event, FinishedBody, Outcome, Permit, Proposal,
+};
+use chock_policy::{Lineage, Ratchet};
+use chock_sandbox::{Call, Ended, Finished, Program as Act, SandboxFault, Stdio};
+use serde_json::json;
+
+use crate::exit::{Exit, Failure, causes};
+use crate::found::{self, Found};
+use crate::house::{self, Ground, Site};
+use crate::program::{Program, new_session};
+use crate::settings::{Consent, Settings};
+use crate::show::{Show, View};
+use crate::signals;
+use crate::terminal::{Colour, Terminal, Weight};
+use crate::visible::{visible, visible_line};
+
+/// Chock's own faults, as `env` and the shells number them.
+const NOT_CONTAINED: u8 = 125;
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+/// Run a command in the cage that a tool call would get
+///
+/// It runs in a fresh copy of the project, which is thrown away at the end. It ends
+/// with the command's own status; 125 to 127 are Chock's own faults.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExecArgs {
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+
+    /// Use the copy of this session: its id, or the end of it
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// Keep the copy, and say where it is
+    #[arg(long)]
+    keep: bool,
+
+    /// Say what is mounted, granted and limited, and run nothing
+    #[arg(long)]
+    explain: bool,
+
+    /// At the end, print one JSON object to standard error
+    #[arg(long)]
+    json: bool,
+
+    /// The project, if it is not the current directory
+    #[arg(long, value_name = "DIRECTORY")]
+    project: Option<PathBuf>,
+}
+
+pub(crate) fn run(
+    program: &Program,
+    terminal: &mut Terminal,
+    args: &ExecArgs,
+) -> Result<Exit, Failure> {
+    caged(program, terminal, args).map_err(|failure| Failure {
+        exit: Exit::Command(NOT_CONTAINED),
+        message: failure.message,
+    })
+}
+
+fn caged(program: &Program, terminal: &mut Terminal, args: &ExecArgs) -> Result<Exit, Failure> {
+    let project = program.project(args.project.as_deref())?;
+    let settings =
+        Settings::read(program, project.root(), Flags::default(), Consent::Tell, terminal)?;
+    let log = Found::at(&program.places.executions(project.root()), new_session()?);
+    let found = match &args.session {
+        Some(name) => found::session(&program.places.sessions(project.root()), Some(name))?,
+        None => log.clone(),
+    };
+    let show = Arc::new(Mutex::new(Show::new(
+        Terminal::new(Colour::Auto, true, terminal.verbose),
+        View::Person,
+    )));
+    let ground = Ground {
+        found: &found,
+        resumes: args.session.is_some(),
+        allow_dirty: false,
+        settings: &settings,
+    };
+    let site = house::prepare(program, &project, &ground, &show)?;
+    let ended = if args.explain {
+        explain(terminal, &site)
+    } else {
+        let work = Work { program, project: project.root(), settings: &settings, log: &log };
+        work.execute(terminal, &site, args)
+    };
+    let Site { workspace, keeper, outputs, .. } = site;
+    drop(keeper);
+    if args.keep {
+        terminal.say(Weight::Quiet, &format!("kept in {}", found.work().display()));
+    } else if args.session.is_none() {
+        workspace.remove().map_err(|fault| Failure::because(&fault))?;
+        // Only an empty directory is left.
+        let _ = std::fs::remove_dir_all(outputs);
+    }
+    ended
+}
+
+/// Says what a call of this project would get.
+fn explain(terminal: &mut Terminal, site: &Site) -> Result<Exit, Failure> {
+    for line in &site.explained {
+        terminal.answer(&visible_line(line))?;
+    }
+    Ok(Exit::Finished)
+}
+
+/// What one command runs in.
+struct Work<'a> {
+    program: &'a Program,
+    project: &'a Path,
+    settings: &'a Settings,
+    log: &'a Found,
+}
+
+impl Work<'_> {
+    /// Records, judges and runs the command.
+    fn execute(
+        &self,
+        terminal: &mut Terminal,
+        site: &Site,
+        args: &ExecArgs,
+    ) -> Result<Exit, Failure> {
+        let opened = house::open_quiet_log(self.program, self.log)?;
+        let pen = opened.pen.clone();
+        house::begin(&pen, self.project, &self.log.id.to_string(), self.settings, site, None)?;
+        let standing = Standing {
+            table: self.settings.table.clone(),
+            lineage: Lineage::main(),
+            kept: Ratchet::default(),
+            model: String::new(),
+        };
+        let mut broker = Broker::new(standing, opened.granter, opened.pen, Box::new(Nobody));
+        let permit = match broker.judge_for_person(self.proposal(site, args)) {
+            Verdict::Permitted(permit) => permit,
+            Verdict::Refused(refusal) => return Err(Failure::start(refusal.sentence())),
+        };
+        let (ended, outcome) = self.call(terminal, site, permit, args)?;
+        let body = FinishedBody { call: "exec".to_owned(), tool: "exec".to_owned(), outcome };
+        let end = EndedBody { reason: EndReason::Finished, detail: String::new() };
+        let written = pen.write(Event::ToolFinished(body)).and_then(|_| pen.write(Event::Ended(end)));
+        written.and_then(|_| pen.flush()).map_err(|fault| Failure::fault(causes(&fault)))?;
+        Ok(ended)
+    }
+
+    fn proposal(&self, site: &Site, args: &ExecArgs) -> Proposal<Act> {
+        let words = args.command.iter().map(|word| word.to_string_lossy());
+        let inside = self.program.directory.canonicalize().ok();
+        let directory = inside.filter(|path| path.starts_with(self.project));
+        Proposal {
+            call: "exec".to_owned(),
+            tool: "exec".to_owned(),
+            effect: words.collect::<Vec<_>>().join(" "),
+            act: Act::Command {
+                argv: args.command.clone(),
+                environment: site.environment.clone(),
+                directory: directory.unwrap_or_else(|| self.project.to_owned()),
+            },
+            actions: vec![Action::from_static("call.run_command")],
+        }
+    }
+
+    fn call(
+        &self,
+        terminal: &mut Terminal,
+        site: &Site,
+        permit: Permit<Act>,
+        args: &ExecArgs,
+    ) -> Result<(Exit, Outcome), Failure> {
+        let no_descriptor = |fault| Failure::start(format!("no descriptor is left: {fault}"));
+        let stop = Stop {
+            model: chock_provider::Cancel::new(),
+            call: chock_tools::Cancel::new().map_err(no_descriptor)?,
+        };
+        signals::listen(stop.clone()).map_err(no_descriptor)?;
+        let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+        let on_a_terminal = stdin.is_terminal() || stdout.is_terminal() || stderr.is_terminal();
+        // A terminal never enters a cage; what comes out of one is filtered on its way there.
+        let mut filtered = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes);
+            let _ = terminal.out().write_all(visible(&text).as_bytes());
+            let _ = terminal.out().flush();
+        };
+        let stdio = if on_a_terminal {
+            Stdio::Captured(&mut filtered)
+        } else {
+            Stdio::Own { stdin: stdin.as_fd(), stdout: stdout.as_fd(), stderr: stderr.as_fd() }
+        };
+        let call = Call { stdio, wall_time: None, cancel: &stop.call };
+        let (_spent, finished) = chock_sandbox::run(&site.keeper, permit, call);
+        let finished = finished.map_err(|fault: SandboxFault| Failure::start(causes(&fault)))?;
+        if args.json {
+            terminal.say(Weight::Plain, &as_json(&finished).to_string());
+        }
+        self.conclude(terminal, &finished, args)
+    }
+
+    fn conclude(
+        &self,
+        terminal: &mut Terminal,
+        finished: &Finished,
+        args: &ExecArgs,
+    ) -> Result<(Exit, Outcome), Failure> {
+        use chock_log::Ended as Told;
+        let name = visible_line(&args.command[0].to_string_lossy());
+        let (code, told, words) = match finished.ended {
+            Ended::Exited(code) => (low_byte(code), Told::Exited(code), None),
+            Ended::Signalled(signal) => (low_byte(128 + signal), Told::Signalled(signal), None),
+            Ended::NotStarted { step, errno } => {
+                let why = io::Error::from_raw_os_error(errno);
+                let code = if errno == NOT_THERE { NOT_FOUND } else { NOT_EXECUTABLE };
+                (code, Told::Fault, Some(format!("{name} was not started ({step:?}): {why}")))
+            }
+            Ended::TimedOut => {
+                let limit = self.settings.limits().wall_time.as_secs();
+                let words = format!("{name} was ended after its limit of {limit} s (limits.time_s)");
+                (NOT_CONTAINED, Told::TimedOut(limit), Some(words))
+            }
+            Ended::Cancelled => (low_byte(130), Told::Cancelled, None),
+            Ended::Limit(limit) => {
+                let words = format!("{name} was ended by its limit on {}", limit.name());
+                (low_byte(137), Told::Limit(limit.name().to_owned()), Some(words))
+            }
+        };
+        if let Some(words) = words {
+            terminal.fail(&words);
+        }
+        let outcome = Outcome::new(told, "").lasting(finished.duration);
+        Ok((Exit::Command(code), outcome))
+    }
+}
+
+/// `ENOENT`, which the kernel answers for a program that is not there.
+const NOT_THERE: i32 = 2;
+
+fn low_byte(code: i32) -> u8 {
+    u8::try_from(code & 0xff).unwrap_or(u8::MAX)
+}
+
+fn as_json(finished: &Finished) -> serde_json::Value {
+    let (status, signal, limit) = match finished.ended {
+        Ended::Exited(code) => (Some(code), None, None),
+        Ended::Signalled(signal) => (None, Some(signal), None),
+        Ended::Limit(limit) => (None, None, Some(limit.name())),
+        Ended::TimedOut => (None, None, Some("time_s")),
+        Ended::NotStarted { .. } | Ended::Cancelled => (None, None, None),
+    };
+    let layers: Vec<_> = finished.layers.iter().map(|applied| applied.layer.name()).collect();
+    json!({ "status": status, "signal": signal, "limit": limit, "denied": [], "layers": layers })
+}

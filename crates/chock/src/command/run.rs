@@ -1,0 +1,254 @@
+//! `chock run`: gives the agent a task, or goes on with a session.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Read};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use chock_agent::Finish;
+use chock_config::Flags;
+use chock_log::{EndReason, Log};
+
+use crate::exit::{Exit, Failure};
+use crate::found::{self, Found};
+use crate::house::{self, Plan};
+use crate::program::{Program, new_session};
+use crate::settings::{Consent, Settings};
+use crate::show::{Show, View, usage_words};
+use crate::speaker;
+use crate::terminal::{Terminal, Weight};
+use crate::visible::visible_line;
+
+/// The most bytes of a message from a pipe. Source: the format's earlier version.
+const MESSAGE_BYTES_MAX: u64 = 4 << 20;
+
+/// Give the agent a task, or go on with a session
+///
+/// The agent works in a copy of the project's last commit. Its words go to standard
+/// output, what it does to standard error.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// What to do, in your words; `-` reads them from standard input
+    message: Vec<OsString>,
+
+    /// Go on with the newest session of this project
+    #[arg(long = "continue", conflicts_with = "session")]
+    go_on: bool,
+
+    /// Go on with this session: its id, or the end of it
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// Print the session's records as they are written, one JSON object a line
+    #[arg(long)]
+    json: bool,
+
+    /// The provider, by its name in config.zon
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+
+    /// The model, as its provider spells it
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+
+    /// The project, if it is not the current directory
+    #[arg(long, value_name = "DIRECTORY")]
+    project: Option<PathBuf>,
+
+    /// Start from uncommitted and untracked files too
+    #[arg(long)]
+    allow_dirty: bool,
+
+    /// Stop after this many replies of the model
+    #[arg(long, value_name = "COUNT")]
+    max_turns: Option<u32>,
+
+    /// Accept what the project's chock.zon asks for, if it has this digest
+    #[arg(long, value_name = "DIGEST")]
+    accept_project: Option<String>,
+}
+
+pub(crate) fn run(
+    program: &Program,
+    mut terminal: Terminal,
+    args: &RunArgs,
+) -> (Option<Terminal>, Result<Exit, Failure>) {
+    let prepared = match prepare(program, &mut terminal, args) {
+        Ok(prepared) => prepared,
+        Err(failure) => return (Some(terminal), Err(failure)),
+    };
+    let Prepared { project, plan } = prepared;
+    let found = plan.found.clone();
+    let view = if args.json { View::Records } else { View::Person };
+    announce(&mut terminal, &plan);
+    let show = Arc::new(Mutex::new(Show::new(terminal, view)));
+    let ended = house::run(program, &project, plan, &show);
+    let mut terminal = match Arc::into_inner(show).and_then(|show| show.into_inner().ok()) {
+        Some(show) => show.terminal,
+        None => return (None, ended.map(|finish| finish.reason.into())),
+    };
+    let ended = ended.map(|finish| {
+        conclude(&mut terminal, &found, &finish);
+        finish.reason.into()
+    });
+    (Some(terminal), ended)
+}
+
+/// A run with everything decided and nothing started.
+struct Prepared {
+    project: chock_workspace::Project,
+    plan: Plan,
+}
+
+fn prepare(
+    program: &Program,
+    terminal: &mut Terminal,
+    args: &RunArgs,
+) -> Result<Prepared, Failure> {
+    let resumes = args.go_on || args.session.is_some();
+    let message = message(args, resumes)?;
+    let project = program.project(args.project.as_deref())?;
+    let sessions = program.places.sessions(project.root());
+    let found = if resumes {
+        found::session(&sessions, args.session.as_deref())?
+    } else {
+        Found::at(&sessions, new_session()?)
+    };
+    let message = still_owed(&found, resumes, message)?;
+    let flags = Flags {
+        provider: args.provider.clone(),
+        model: args.model.clone(),
+        max_turns: args.max_turns,
+    };
+    let consent = args.accept_project.as_deref().map_or(Consent::Ask, Consent::Digest);
+    let mut settings = Settings::read(program, project.root(), flags, consent, terminal)?;
+    let speaker = speaker::choose(program, &settings)?;
+    settings.lent = speaker.lent;
+    let started = program.directory.join(args.project.as_deref().unwrap_or(".".as_ref()));
+    let started = started.canonicalize().unwrap_or_else(|_| project.root().to_owned());
+    let plan = Plan {
+        found,
+        resumes,
+        message,
+        model: speaker.model,
+        provider: speaker.provider,
+        model_name: speaker.name,
+        settings,
+        allow_dirty: args.allow_dirty,
+        directory: if started.starts_with(project.root()) { started } else { project.root().to_owned() },
+        options: options(args),
+        asks: terminal.can_ask && !args.json,
+    };
+    Ok(Prepared { project, plan })
+}
+
+/// Refuses to go on with a session that owes nothing, before anything is started.
+fn still_owed(
+    found: &Found,
+    resumes: bool,
+    message: Option<String>,
+) -> Result<Option<String>, Failure> {
+    if resumes && message.is_none() {
+        let (session, _) = Log::read(&found.log).map_err(|fault| Failure::because(&fault))?;
+        if matches!(chock_agent::next(&session), chock_agent::Next::Done(EndReason::Finished)) {
+            return Err(Failure::start(format!(
+                "session {} has nothing left to do; say what comes next: chock run --session {} \"...\"",
+                found.id, found.id
+            )));
+        }
+    }
+    Ok(message)
+}
+
+/// Joins the words, or reads them from a pipe.
+fn message(args: &RunArgs, resumes: bool) -> Result<Option<String>, Failure> {
+    let from_input = args.message.last().is_some_and(|word| word == "-");
+    let words = if from_input { &args.message[..args.message.len() - 1] } else { &args.message[..] };
+    let mut texts = Vec::new();
+    for word in words {
+        let text = word.to_str().ok_or_else(|| Failure::start("the message is not UTF-8 text"))?;
+        texts.push(text.to_owned());
+    }
+    let mut text = texts.join(" ");
+    let piped = args.message.is_empty() && !resumes && !io::stdin().is_terminal();
+    if from_input || piped {
+        let input = read_input()?;
+        text = if text.is_empty() { input } else { format!("{text}\n\n{input}") };
+    }
+    if text.trim().is_empty() {
+        if resumes && args.message.is_empty() {
+            return Ok(None);
+        }
+        return Err(Failure::start("the message is empty; say what to do: chock run \"...\""));
+    }
+    Ok(Some(text.trim_end().to_owned()))
+}
+
+fn read_input() -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().take(MESSAGE_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|fault| Failure::start(format!("cannot read the message: {fault}")))?;
+    if bytes.len() as u64 > MESSAGE_BYTES_MAX {
+        return Err(Failure::start(format!("the message is over {MESSAGE_BYTES_MAX} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| Failure::start("the message is not UTF-8 text"))
+}
+
+/// Lists the options that shape the run, for its record.
+fn options(args: &RunArgs) -> Vec<String> {
+    let mut options = Vec::new();
+    if args.allow_dirty {
+        options.push("--allow-dirty".to_owned());
+    }
+    let valued = [
+        ("--provider", args.provider.clone()),
+        ("--model", args.model.clone()),
+        ("--max-turns", args.max_turns.map(|count| count.to_string())),
+        ("--accept-project", args.accept_project.clone()),
+    ];
+    options.extend(valued.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value?))));
+    options
+}
+
+/// Names the session before it starts.
+fn announce(terminal: &mut Terminal, plan: &Plan) {
+    let verb = if plan.resumes { "going on with" } else { "session" };
+    let line = format!("{verb} {} · {} · {}", plan.found.id, plan.provider, visible_line(&plan.model_name));
+    terminal.say(Weight::Quiet, &line);
+    if terminal.verbose {
+        terminal.say(Weight::Quiet, &format!("log {}", plan.found.log.display()));
+    }
+}
+
+/// Says how the run ended, what it used, and what can be done now.
+fn conclude(terminal: &mut Terminal, found: &Found, finish: &Finish) {
+    let Ok((session, _)) = Log::read(&found.log) else { return };
+    let word = super::sessions::reason_word(finish.reason);
+    let weight = if finish.reason == EndReason::Finished { Weight::Good } else { Weight::Bad };
+    let detail = visible_line(&finish.detail);
+    let line = if detail.is_empty() { word.to_owned() } else { format!("{word}: {detail}") };
+    terminal.say(weight, &line);
+    terminal.say(Weight::Quiet, &usage_words(&session));
+    if let Some(words) = super::diff::summary_words(found, &session) {
+        terminal.say(Weight::Plain, &words);
+    }
+    if let Some(hint) = hint(finish.reason) {
+        terminal.say(Weight::Quiet, hint);
+    }
+}
+
+/// Says what a person can do after an end that is not a good one.
+fn hint(reason: EndReason) -> Option<&'static str> {
+    match reason {
+        EndReason::Finished | EndReason::Other | EndReason::LogFull => None,
+        EndReason::Refused => Some("another wording may be answered: chock run --continue \"...\""),
+        EndReason::Budget => Some("raise budget in chock.zon, then: chock run --continue"),
+        EndReason::Cancelled
+        | EndReason::Fault
+        | EndReason::TurnLimit
+        | EndReason::RateLimited => Some("nothing is lost; to go on: chock run --continue"),
+        EndReason::NoProgress | EndReason::EmptyAnswer => {
+            Some("to go on with more words: chock run --continue \"...\"")
+        }
+    }
+}

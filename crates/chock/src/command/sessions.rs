@@ -1,0 +1,231 @@
+//! `chock sessions`: what was done in this project, and whether the logs still say so.
+
+use chock_log::{EndReason, Entry, Log, Running, Session, State, Verdict};
+use serde_json::json;
+
+use crate::exit::{Exit, Failure};
+use crate::found::{self, Listed};
+use crate::program::Program;
+use crate::show::{cost_words, usage_words};
+use crate::terminal::{Terminal, Weight};
+use crate::visible::{shortened, visible, visible_line};
+
+/// List, show and verify this project's sessions
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionsArgs {
+    #[command(subcommand)]
+    act: Option<Act>,
+
+    /// Print one JSON object a line
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// The project, if it is not the current directory
+    #[arg(long, global = true, value_name = "DIRECTORY")]
+    project: Option<std::path::PathBuf>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Act {
+    /// List the sessions, newest last
+    List,
+    /// Show what was said and done in a session
+    Show {
+        /// The session's id or the end of it; the newest if there is none
+        session: Option<String>,
+    },
+    /// Check that a session's log, or every log, says what was written
+    Verify {
+        /// The session's id or the end of it; all sessions if there is none
+        session: Option<String>,
+    },
+}
+
+pub(crate) fn run(
+    program: &Program,
+    terminal: &mut Terminal,
+    args: &SessionsArgs,
+) -> Result<Exit, Failure> {
+    let project = program.project(args.project.as_deref())?;
+    let directory = program.places.sessions(project.root());
+    match &args.act {
+        None | Some(Act::List) => list(terminal, &directory, args.json),
+        Some(Act::Show { session }) => {
+            let listed = found::session(&directory, session.as_deref())?.read()?;
+            show(terminal, &listed, args.json)
+        }
+        Some(Act::Verify { session }) => {
+            let all = match session {
+                Some(name) => vec![found::session(&directory, Some(name))?],
+                None => found::sessions(&directory),
+            };
+            verify(terminal, all, args.json)
+        }
+    }
+}
+
+fn list(
+    terminal: &mut Terminal,
+    directory: &std::path::Path,
+    as_json: bool,
+) -> Result<Exit, Failure> {
+    let mut damaged = false;
+    for found in found::sessions(directory) {
+        let listed = found.read()?;
+        damaged |= is_damage(&listed.verdict);
+        if as_json {
+            terminal.answer(&row(&listed).to_string())?;
+            continue;
+        }
+        let started = listed.session.started.map(|time| format!("{time:.0}")).unwrap_or_default();
+        let line = format!(
+            "{}  {}  {:<11}  {}",
+            listed.found.id,
+            started.replace('T', " ").replace('Z', ""),
+            state_word(&listed),
+            usage_words(&listed.session),
+        );
+        terminal.answer(&line)?;
+        let title = shortened(&visible_line(&title(&listed.session)), 100);
+        terminal.answer(&format!("    {}", terminal.paint(&title, Weight::Quiet)))?;
+    }
+    Ok(if damaged { Exit::NotIntact } else { Exit::Finished })
+}
+
+fn row(listed: &Listed) -> serde_json::Value {
+    let session = &listed.session;
+    json!({
+        "id": listed.found.id.to_string(),
+        "project": session.start.as_ref().map(|start| &start.project),
+        "started": session.started.map(|time| time.to_string()),
+        "state": state_word(listed),
+        "turns": session.turns,
+        "model": session.config.as_ref().map(|config| &config.model),
+        "cost": cost_words(session).join(", "),
+        "title": title(session),
+        "parent": null,
+        "workspace_bytes": chock_workspace::size_on_disk(&listed.found.work()).ok(),
+    })
+}
+
+/// Names where a session stands, in a word.
+fn state_word(listed: &Listed) -> &'static str {
+    if is_damage(&listed.verdict) {
+        return listed.verdict.word();
+    }
+    if listed.running == Running::Yes {
+        return "running";
+    }
+    match listed.session.state() {
+        State::Open => "interrupted",
+        State::Ended(end) => reason_word(end.reason),
+    }
+}
+
+/// Names a reason as exit codes and scripts do.
+pub(crate) fn reason_word(reason: EndReason) -> &'static str {
+    match reason {
+        EndReason::Finished => "finished",
+        EndReason::Cancelled => "stopped",
+        EndReason::Fault => "failed",
+        EndReason::TurnLimit => "turn limit",
+        EndReason::NoProgress => "no progress",
+        EndReason::Budget => "budget spent",
+        EndReason::EmptyAnswer => "empty answer",
+        EndReason::Refused => "refused by the model's provider",
+        EndReason::RateLimited => "rate limited",
+        EndReason::LogFull => "log full",
+        EndReason::Other => "ended",
+    }
+}
+
+fn title(session: &Session) -> String {
+    let first = session.entries.iter().find_map(|(_, entry)| match entry {
+        Entry::User(text) => Some(text.clone()),
+        Entry::Model(_) | Entry::Result { .. } | Entry::Notice(_) => None,
+    });
+    session.title.clone().or(first).unwrap_or_default()
+}
+
+fn show(terminal: &mut Terminal, listed: &Listed, as_json: bool) -> Result<Exit, Failure> {
+    if as_json {
+        let text = std::fs::read(&listed.found.log)?;
+        let body = text.splitn(2, |byte| *byte == b'\n').nth(1).unwrap_or_default();
+        terminal.out().write_all(body)?;
+        return Ok(Exit::Finished);
+    }
+    for (_, entry) in &listed.session.entries {
+        match entry {
+            Entry::User(text) => {
+                let line = terminal.paint(&format!("> {}", visible(text)), Weight::Strong);
+                terminal.answer(&line)?;
+            }
+            Entry::Model(message) => {
+                let text = message.text();
+                if !text.trim().is_empty() {
+                    terminal.answer(&visible(text.trim_end()))?;
+                }
+                for call in message.calls() {
+                    let arguments = shortened(&visible_line(&call.arguments), 160);
+                    let line = format!("● {} {arguments}", visible_line(&call.name));
+                    terminal.answer(&line)?;
+                }
+            }
+            Entry::Result { outcome, .. } => {
+                for line in outcome.text.lines().take(12) {
+                    let line = shortened(&visible_line(line), 160);
+                    terminal.answer(&terminal.paint(&format!("    {line}"), Weight::Quiet))?;
+                }
+            }
+            Entry::Notice(text) => {
+                terminal.answer(&terminal.paint(&format!("[chock] {}", visible(text)), Weight::Quiet))?;
+            }
+        }
+    }
+    terminal.answer(&format!("{}: {}", state_word(listed), usage_words(&listed.session)))?;
+    Ok(Exit::Finished)
+}
+
+fn verify(
+    terminal: &mut Terminal,
+    all: Vec<found::Found>,
+    as_json: bool,
+) -> Result<Exit, Failure> {
+    let mut damaged = false;
+    for found in all {
+        let mut records = 0_u64;
+        let verdict = match Log::records(&found.log, |_| records += 1) {
+            Ok(verdict) => verdict,
+            Err(fault) => Verdict::Unreadable { reason: crate::exit::causes(&fault) },
+        };
+        damaged |= is_damage(&verdict);
+        if as_json {
+            let at = match &verdict {
+                Verdict::Broken { at, .. } | Verdict::Undecodable { at } => Some(at.0),
+                Verdict::Torn { records, .. } => Some(records + 1),
+                Verdict::Intact { .. } | Verdict::Unreadable { .. } => None,
+            };
+            let row = json!({
+                "id": found.id.to_string(),
+                "verdict": verdict.word(),
+                "records": records,
+                "at": at,
+                "seal": null,
+            });
+            terminal.answer(&row.to_string())?;
+        } else {
+            let weight = if is_damage(&verdict) { Weight::Bad } else { Weight::Good };
+            let words = terminal.paint(&visible_line(&verdict.to_string()), weight);
+            terminal.answer(&format!("{}  {words}", found.id))?;
+        }
+    }
+    Ok(if damaged { Exit::NotIntact } else { Exit::Finished })
+}
+
+/// A torn tail is a crash and not damage.
+fn is_damage(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Intact { .. } | Verdict::Torn { .. } => false,
+        Verdict::Broken { .. } | Verdict::Undecodable { .. } | Verdict::Unreadable { .. } => true,
+    }
+}

@@ -1,0 +1,450 @@
+//! Builds everything that a session needs, in order, and runs the agent in it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use chock_agent::{Agent, Bounds, Errands, Facts, Finish, House, Sight, Stop, system_prompt};
+use chock_broker::{Asker, Broker, Nobody, Standing};
+use chock_log::{
+    ConfigBody, Event, Granter, Log, Opened, Options, Pen, Redactor, SnapshotBody, StartBody,
+    WorkspaceBody,
+};
+use chock_policy::{Lineage, Ratchet};
+use chock_provider::{Model, Scripted};
+use chock_sandbox::{Applied, Keeper, KeeperOptions, Layer, SandboxFault};
+use chock_tools::cage::Compiled;
+use chock_tools::{Setup, Tools};
+use chock_workspace::{Halves, Method, Opening, Project, Start, Workspace};
+
+use crate::asker::TerminalAsker;
+use crate::exit::{Failure, causes};
+use crate::found::Found;
+use crate::keys;
+use crate::program::{Program, clock};
+use crate::settings::Settings;
+use crate::show::Show;
+use crate::signals;
+use crate::terminal::Weight;
+
+/// How long a command may take when its call says nothing. Source: the format's earlier version.
+const CALL_TIME: Duration = Duration::from_secs(120);
+
+/// What one run of a session is made from.
+pub(crate) struct Plan {
+    /// Where the session's files are.
+    pub(crate) found: Found,
+    /// Whether the session was there before.
+    pub(crate) resumes: bool,
+    /// The person's words, if they said any.
+    pub(crate) message: Option<String>,
+    pub(crate) model: Box<dyn Model>,
+    pub(crate) provider: String,
+    pub(crate) model_name: String,
+    pub(crate) settings: Settings,
+    /// Whether the session starts from uncommitted work.
+    pub(crate) allow_dirty: bool,
+    /// Where the session works from, in the project.
+    pub(crate) directory: PathBuf,
+    /// The options as typed, for the record.
+    pub(crate) options: Vec<String>,
+    /// Whether a person can be asked.
+    pub(crate) asks: bool,
+}
+
+/// A workspace and the keeper that shows it to calls.
+pub(crate) struct Site {
+    pub(crate) workspace: Workspace,
+    pub(crate) keeper: Keeper,
+    pub(crate) layers: Vec<String>,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) shell: PathBuf,
+    pub(crate) outputs: PathBuf,
+    /// What is mounted, granted and limited, a line each.
+    pub(crate) explained: Vec<String>,
+}
+
+/// How a session's files are made or found again.
+pub(crate) struct Ground<'a> {
+    pub(crate) found: &'a Found,
+    pub(crate) resumes: bool,
+    pub(crate) allow_dirty: bool,
+    pub(crate) settings: &'a Settings,
+}
+
+/// Runs one session to its end.
+///
+/// What a new session left on disk is removed again when it could not start.
+pub(crate) fn run(
+    program: &Program,
+    project: &Project,
+    plan: Plan,
+    show: &Arc<Mutex<Show>>,
+) -> Result<Finish, Failure> {
+    let (found, resumes) = (plan.found.clone(), plan.resumes);
+    let mut started = false;
+    let finish = start_and_run(program, project, plan, show, &mut started);
+    if finish.is_err() && !resumes && !started {
+        remove_session(&found);
+    }
+    finish
+}
+
+/// Removes the files of a session that never began. What cannot be removed is only space.
+pub(crate) fn remove_session(found: &Found) {
+    let _ = fs::remove_dir_all(found.work());
+    let _ = fs::remove_dir_all(outputs(found));
+    let _ = fs::remove_file(&found.log);
+}
+
+fn start_and_run(
+    program: &Program,
+    project: &Project,
+    plan: Plan,
+    show: &Arc<Mutex<Show>>,
+    started: &mut bool,
+) -> Result<Finish, Failure> {
+    let Opened { pen, granter, torn_bytes } = open_log(program, &plan, show)?;
+    if torn_bytes > 0 {
+        warn(show, &format!("the log ended in a record cut short; {torn_bytes} bytes were removed"));
+    }
+    let ground = Ground {
+        found: &plan.found,
+        resumes: plan.resumes,
+        allow_dirty: plan.allow_dirty,
+        settings: &plan.settings,
+    };
+    let site = prepare(program, project, &ground, show)?;
+    *started = true;
+    let named =
+        Named { provider: &plan.provider, model: &plan.model_name, options: &plan.options };
+    let id = plan.found.id.to_string();
+    begin(&pen, project.root(), &id, &plan.settings, &site, Some(&named))?;
+    let stop = Stop {
+        model: chock_provider::Cancel::new(),
+        call: chock_tools::Cancel::new()
+            .map_err(|fault| Failure::start(format!("no descriptor is left: {fault}")))?,
+    };
+    signals::listen(stop.clone())
+        .map_err(|fault| Failure::start(format!("cannot listen for signals: {fault}")))?;
+    let (house, message) = furnish(project, plan, site, Writing { pen, granter }, stop, show);
+    Ok(Agent::new(house).run(message))
+}
+
+/// The two ends of an open log.
+struct Writing {
+    pen: Pen,
+    granter: Granter,
+}
+
+fn furnish<'a>(
+    project: &Project,
+    plan: Plan,
+    site: Site,
+    writing: Writing,
+    stop: Stop,
+    show: &'a Arc<Mutex<Show>>,
+) -> (House<'a>, Option<String>) {
+    let Plan { message, model, model_name, settings, directory, asks, .. } = plan;
+    let standing = Standing {
+        table: settings.table.clone(),
+        lineage: Lineage::main(),
+        kept: Ratchet::default(),
+        model: model_name,
+    };
+    let asker: Box<dyn Asker> = if asks {
+        Box::new(TerminalAsker { show: show.clone(), stop: stop.clone() })
+    } else {
+        Box::new(Nobody)
+    };
+    let tools = Tools::new(Setup {
+        keeper: site.keeper,
+        project: project.root().to_owned(),
+        directory: directory.clone(),
+        environment: site.environment,
+        shell: site.shell,
+        outputs: site.outputs,
+        call_time: CALL_TIME,
+    });
+    let facts = Facts {
+        project: project.root().display().to_string(),
+        directory: directory.display().to_string(),
+        day: format!("{:.0}", jiff::Timestamp::now()).chars().take(10).collect(),
+        cage: cage_words(),
+        tools: tools.schemas().into_iter().map(|schema| schema.name).collect(),
+    };
+    let house = House {
+        broker: Broker::new(standing, writing.granter, writing.pen.clone(), asker),
+        pen: writing.pen,
+        tools,
+        model,
+        errands: Box::new(Snapshots { workspace: site.workspace }),
+        watcher: Box::new(move |sight: Sight<'_>| {
+            show.lock().expect("invariant: nobody panics while showing").sight(&sight);
+        }),
+        stop,
+        system: system_prompt(&facts),
+        bounds: Bounds { turns: Some(settings.max_turns()), budget: settings.budget() },
+    };
+    (house, message)
+}
+
+/// What the model is told of its cage.
+fn cage_words() -> Vec<String> {
+    [
+        "The project here is a copy; the real one is not visible and cannot be changed.",
+        "There is no network; programs can talk to each other on localhost.",
+        "The home directory is empty and private; /tmp is kept from call to call.",
+        "Every process of a call ends with it.",
+        "chock.zon can be read and not changed.",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// Opens the session's log, with its records going to the screen.
+fn open_log(program: &Program, plan: &Plan, show: &Arc<Mutex<Show>>) -> Result<Opened, Failure> {
+    let directory = plan.found.log.parent().unwrap_or(Path::new("/"));
+    make_private(directory)?;
+    let key = keys::redaction_key(&program.places.data)?;
+    let show = show.clone();
+    let options = Options {
+        clock: clock(),
+        redactor: Redactor::new(plan.settings.lent.iter().cloned(), key),
+        observer: Some(Box::new(move |record, line| {
+            show.lock().expect("invariant: nobody panics while showing").record(record, line);
+        })),
+    };
+    Log::open(&plan.found.log, options).map_err(|fault| Failure::because(&fault))
+}
+
+/// Opens the log of a command that no screen follows.
+pub(crate) fn open_quiet_log(program: &Program, found: &Found) -> Result<Opened, Failure> {
+    make_private(found.log.parent().unwrap_or(Path::new("/")))?;
+    let key = keys::redaction_key(&program.places.data)?;
+    let redactor = Redactor::new([], key);
+    let options = Options { clock: clock(), redactor, observer: None };
+    Log::open(&found.log, options).map_err(|fault| Failure::because(&fault))
+}
+
+/// Who answers in a run.
+pub(crate) struct Named<'a> {
+    pub(crate) provider: &'a str,
+    pub(crate) model: &'a str,
+    pub(crate) options: &'a [String],
+}
+
+/// Writes what the session is, before anything is done in it.
+pub(crate) fn begin(
+    pen: &Pen,
+    project: &Path,
+    session: &str,
+    settings: &Settings,
+    site: &Site,
+    named: Option<&Named<'_>>,
+) -> Result<(), Failure> {
+    let workspace = &site.workspace;
+    let mut events = Vec::new();
+    if pen.session(|session| session.start.is_none()) {
+        events.push(Event::Start(StartBody {
+            session: session.to_owned(),
+            project: project.display().to_string(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            agent_kind: "main".to_owned(),
+        }));
+    }
+    events.push(Event::Config(ConfigBody {
+        provider: named.map_or("", |named| named.provider).to_owned(),
+        model: named.map_or("", |named| named.model).to_owned(),
+        files: settings.files.clone(),
+        options: named.map(|named| named.options.to_vec()).unwrap_or_default(),
+        layers: site.layers.clone(),
+        accepted: settings.accepted.clone(),
+    }));
+    let (base, start) = (workspace.base_tree(), workspace.start_tree());
+    events.push(Event::WorkspaceOpened(WorkspaceBody {
+        kind: match workspace.layout().halves {
+            Halves::Overlay { .. } => "overlay".to_owned(),
+            Halves::Copy { .. } => "copy".to_owned(),
+        },
+        base_tree: base.to_string(),
+        base_commit: workspace.start_commit().map(str::to_owned),
+        start_tree: (start != base).then(|| start.to_string()),
+    }));
+    for event in events {
+        pen.write(event).map_err(|fault| Failure::fault(causes(&fault)))?;
+    }
+    pen.flush().map_err(|fault| Failure::fault(causes(&fault)))
+}
+
+/// Makes or opens the workspace and starts the keeper on it.
+pub(crate) fn prepare(
+    program: &Program,
+    project: &Project,
+    ground: &Ground<'_>,
+    show: &Arc<Mutex<Show>>,
+) -> Result<Site, Failure> {
+    let outputs = outputs(ground.found);
+    make_readable(&outputs)?;
+    let options = program.keeper_options()?;
+    let place = Place { program, options: &options, settings: ground.settings, outputs: &outputs };
+    let workspace = open_workspace(program, project, ground, Method::Overlay)?;
+    for notice in workspace.notices() {
+        warn(show, &notice.to_string());
+    }
+    let started = std::thread::scope(|scope| {
+        // Looking at the whole project takes a while; the keeper starts meanwhile.
+        let counted = (!ground.resumes && !ground.allow_dirty)
+            .then(|| scope.spawn(|| workspace.uncommitted(project)));
+        let started = start_keeper(&place, &workspace);
+        if let Some(Ok(count)) = counted.and_then(|counted| counted.join().ok()) {
+            tell_uncommitted(show, count);
+        }
+        started
+    });
+    match started {
+        Err(SandboxFault::Layer { layer: Layer::Overlay, .. }) if !ground.resumes => {
+            // Without overlay the copy is whole; everything that confines stays the same.
+            workspace.remove().map_err(|fault| Failure::because(&fault))?;
+            let workspace = open_workspace(program, project, ground, Method::Copy)?;
+            let keeper = start_keeper(&place, &workspace);
+            finish_site(keeper, workspace, outputs)
+        }
+        keeper => finish_site(keeper, workspace, outputs),
+    }
+}
+
+/// Says how much of the project is not in the session's copy.
+fn tell_uncommitted(show: &Arc<Mutex<Show>>, count: u64) {
+    let files = match count {
+        0 => return,
+        1 => "1 file is".to_owned(),
+        _ => format!("{count} files are"),
+    };
+    let words = "changed or untracked and not in the copy; --allow-dirty takes them along";
+    warn(show, &format!("{files} {words}"));
+}
+
+type Started = (Keeper, Compiled);
+
+fn finish_site(
+    started: Result<Started, SandboxFault>,
+    workspace: Workspace,
+    outputs: PathBuf,
+) -> Result<Site, Failure> {
+    let (keeper, compiled) = started.map_err(|fault| {
+        Failure::start(format!(
+            "no session can be contained on this machine: {}; chock doctor says more",
+            causes(&fault)
+        ))
+    })?;
+    let layers: Vec<_> = keeper.layers().iter().map(layer_words).collect();
+    let explained = explain(&compiled, &layers);
+    let Compiled { environment, shell, .. } = compiled;
+    Ok(Site { workspace, keeper, layers, environment, shell, outputs, explained })
+}
+
+/// Says what a call gets, for a person.
+fn explain(compiled: &Compiled, layers: &[String]) -> Vec<String> {
+    let mut lines = vec!["mounts:".to_owned()];
+    lines.extend(compiled.cage.tree.iter().map(|mount| format!("  {mount:?}")));
+    lines.push("environment:".to_owned());
+    let variable = |(name, value): &(OsString, OsString)| {
+        format!("  {}={}", name.to_string_lossy(), value.to_string_lossy())
+    };
+    lines.extend(compiled.environment.iter().map(variable));
+    lines.push("limits:".to_owned());
+    lines.push(format!("  {:?}", compiled.cage.limits));
+    lines.push("layers of the session:".to_owned());
+    lines.extend(layers.iter().map(|layer| format!("  {layer}")));
+    lines
+}
+
+fn layer_words(applied: &Applied) -> String {
+    format!("{}: {}", applied.layer, applied.proof)
+}
+
+fn open_workspace(
+    program: &Program,
+    project: &Project,
+    ground: &Ground<'_>,
+    method: Method,
+) -> Result<Workspace, Failure> {
+    let session = ground.found.work();
+    let covered = ground.settings.denied();
+    let workspace = if ground.resumes {
+        Workspace::open(project, &session, &covered)
+    } else {
+        let start = if ground.allow_dirty { Start::Uncommitted } else { Start::Committed };
+        let cache = program.places.cache.clone();
+        make_private(&cache)?;
+        let owner = program.owner();
+        Workspace::create(project, &Opening { session, cache, method, owner, start, covered })
+    };
+    workspace.map_err(|fault| Failure::because(&fault))
+}
+
+/// What a keeper is started with, besides its workspace.
+struct Place<'a> {
+    program: &'a Program,
+    options: &'a KeeperOptions,
+    settings: &'a Settings,
+    outputs: &'a Path,
+}
+
+fn start_keeper(place: &Place<'_>, workspace: &Workspace) -> Result<Started, SandboxFault> {
+    let rules = place.settings.cage_rules(place.program, place.outputs);
+    let host = place.program.host();
+    let compiled = chock_tools::cage::compile(workspace.layout(), &host, &rules);
+    let keeper = Keeper::start(place.options, &compiled.cage)?;
+    Ok((keeper, compiled))
+}
+
+/// Names the directory of a session's whole outputs.
+fn outputs(found: &Found) -> PathBuf {
+    found.log.with_extension("outputs")
+}
+
+/// Keeps the workspace at the end of each turn.
+struct Snapshots {
+    workspace: Workspace,
+}
+
+impl Errands for Snapshots {
+    fn snapshot(&mut self, turn: u64) -> Result<SnapshotBody, String> {
+        let snapshot = self.workspace.snapshot().map_err(|fault| causes(&fault))?;
+        Ok(SnapshotBody { turn, tree: snapshot.tree.to_string(), files: snapshot.files_read })
+    }
+}
+
+/// Makes the scripted model from turns in JSON.
+pub(crate) fn scripted(provider: &str, turns: &str) -> Result<Box<dyn Model>, Failure> {
+    let model = Scripted::new(provider, "scripted", turns).map_err(|fault| Failure::because(&fault))?;
+    Ok(Box::new(model))
+}
+
+/// Makes a directory, and those above it, that only the person can read.
+pub(crate) fn make_private(directory: &Path) -> Result<(), Failure> {
+    make_directory(directory, 0o700)
+}
+
+/// Makes a directory that a session's user can read, in one that nobody else can enter.
+fn make_readable(directory: &Path) -> Result<(), Failure> {
+    make_directory(directory, 0o755)
+}
+
+fn make_directory(directory: &Path, mode: u32) -> Result<(), Failure> {
+    let made = fs::DirBuilder::new().recursive(true).mode(mode).create(directory);
+    made.map_err(|fault| {
+        Failure::start(format!("cannot make the directory {}: {fault}", directory.display()))
+    })
+}
+
+fn warn(show: &Arc<Mutex<Show>>, words: &str) {
+    let words = crate::visible::visible_line(words);
+    let mut show = show.lock().expect("invariant: nobody panics while showing");
+    show.say(Weight::Warn, &format!("note: {words}"));
+}

@@ -1,0 +1,268 @@
+//! Reads the two configuration files, and asks what of the project's may widen.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use chock_agent::Budget;
+use chock_config::{
+    Acceptances, Effective, Flags, Identity, Limit, Links, Machine, Person, PersonPath,
+    Project as Wishes, Spanned, VariableName, Widening, read_text,
+};
+use chock_policy::{Action, Decision, Lineage, Ratchet, Request, Table, decide};
+use chock_tools::cage::{
+    CageRules, CoverKind, Denied, Filter, Grant, Home, ToolchainRules,
+};
+use sha2::{Digest, Sha256};
+
+use crate::exit::{Failure, causes};
+use crate::program::Program;
+use crate::terminal::{Terminal, Weight};
+use crate::visible::visible_line;
+
+/// The most bytes of a session's private home, which is in memory.
+const HOME_BYTES: u64 = 2 << 30;
+
+/// Everything that the files and the command line say, as far as it counts.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) effective: Effective,
+    /// The rows in force.
+    pub(crate) table: Table,
+    /// The digest of the project's widening parts, when they were accepted.
+    pub(crate) accepted: Option<String>,
+    /// SHA-256 of each file that was read, by name.
+    pub(crate) files: BTreeMap<String, String>,
+    /// Secrets that no record may hold.
+    pub(crate) lent: Vec<String>,
+}
+
+/// How a person can accept what a project asks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Consent<'a> {
+    /// By answering at the terminal, if one is there.
+    Ask,
+    /// By having named the digest.
+    Digest(&'a str),
+    /// Not now: what is not accepted is only named.
+    Tell,
+}
+
+impl Settings {
+    /// Reads the files of this person and this project.
+    pub(crate) fn read(
+        program: &Program,
+        project: &Path,
+        flags: Flags,
+        consent: Consent<'_>,
+        terminal: &mut Terminal,
+    ) -> Result<Self, Failure> {
+        let mut files = BTreeMap::new();
+        let person = read_person(program, &mut files)?;
+        let wishes = read_wishes(project, &mut files)?;
+        let widening = wishes.widening(&chock_policy::shipped());
+        let accepted = match &widening {
+            Some(widening) => consented(program, project, widening, consent, terminal)?,
+            None => false,
+        };
+        let counted = if accepted { wishes } else { wishes.without_widening() };
+        let table = counted.table();
+        let effective = Effective::fold(person, counted, flags, machine());
+        Ok(Self {
+            effective,
+            table,
+            accepted: widening.filter(|_| accepted).map(|widening| widening.digest),
+            files,
+            lent: Vec::new(),
+        })
+    }
+
+    /// Holds the shipped defaults, for a session without files.
+    pub(crate) fn shipped() -> Self {
+        let nothing = (Person::default(), Wishes::default(), Flags::default());
+        Self {
+            effective: Effective::fold(nothing.0, nothing.1, nothing.2, machine()),
+            table: Table::defaults(),
+            accepted: None,
+            files: BTreeMap::new(),
+            lent: Vec::new(),
+        }
+    }
+
+    /// Says what a call may reach, as far as rules and limits decide.
+    pub(crate) fn cage_rules(&self, program: &Program, outputs: &Path) -> CageRules {
+        let project = &self.effective.project;
+        let denied = self.denied().into_iter().map(|path| Denied { path, kind: CoverKind::File });
+        let named = |variable: &Spanned<VariableName>| OsString::from(variable.value.as_str());
+        CageRules {
+            limits: self.limits(),
+            filter: Filter { jit: self.grant("sandbox.jit"), debug: self.grant("sandbox.debug") },
+            denied: denied.collect(),
+            variables: project.environment.iter().map(named).collect(),
+            toolchains: self.toolchains(program),
+            outputs: outputs.to_owned(),
+            home: Home::Scratch { bytes: HOME_BYTES },
+        }
+    }
+
+    /// Says whether a row of the table changes the system call filter.
+    fn grant(&self, action: &'static str) -> Grant {
+        let action = Action::from_static(action);
+        let request = Request { action: &action, tool: "run_command", model: "" };
+        let ruling = decide(&self.table, &Lineage::main(), &Ratchet::default(), &request);
+        if ruling.decision == Decision::Allow { Grant::Allow } else { Grant::Deny }
+    }
+
+    fn toolchains(&self, program: &Program) -> ToolchainRules {
+        let chosen = &self.effective.person.toolchains;
+        let home = program.places.home.as_deref();
+        let resolve = |path: &PersonPath| path.resolve(&program.places.config, home);
+        let is_path = |path: &&Spanned<PersonPath>| path.value.as_str().contains('/');
+        let (paths, names): (Vec<_>, Vec<_>) = chosen.remove.iter().partition(is_path);
+        ToolchainRules {
+            add: chosen.add.iter().map(|path| resolve(&path.value)).collect(),
+            remove: names.iter().map(|name| name.value.as_str().to_owned()).collect(),
+            remove_paths: paths.iter().map(|path| resolve(&path.value)).collect(),
+        }
+    }
+
+    /// Lists the denied paths, relative to the project.
+    pub(crate) fn denied(&self) -> Vec<PathBuf> {
+        let denied = &self.effective.project.deny_read;
+        denied.iter().map(|path| PathBuf::from(path.value.as_str())).collect()
+    }
+
+    /// Says how many replies one run may have.
+    pub(crate) fn max_turns(&self) -> u64 {
+        u64::from(self.effective.max_turns.value)
+    }
+
+    /// Says what the session may use in all.
+    pub(crate) fn budget(&self) -> Budget {
+        let Some(budget) = self.effective.budget() else { return Budget::default() };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the amount was checked to be positive, and the cast saturates"
+        )]
+        let micros = |amount: f64| (amount * 1e6) as u64;
+        let money = budget.cost.as_ref().map(|cost| (micros(cost.amount), cost.currency.clone()));
+        Budget { money, tokens: budget.tokens }
+    }
+
+    /// Returns the limits of a call.
+    pub(crate) fn limits(&self) -> chock_sandbox::Limits {
+        let limits = &self.effective.limits;
+        let value = |limit| limits.get(limit).value;
+        chock_sandbox::Limits {
+            wall_time: limits.wall_time(),
+            processes: value(Limit::Processes),
+            memory_bytes: value(Limit::Memory),
+            data_bytes: value(Limit::ProcessMemory),
+            file_bytes: value(Limit::FileSize),
+            open_files: value(Limit::OpenFiles),
+            scratch_bytes: value(Limit::Scratch),
+            shared_memory_bytes: value(Limit::SharedMemory),
+        }
+    }
+}
+
+fn read_person(
+    program: &Program,
+    files: &mut BTreeMap<String, String>,
+) -> Result<Person, Failure> {
+    let path = program.places.config.join("config.zon");
+    let text = read_text(&path, Links::Follow).map_err(|fault| Failure::because(&fault))?;
+    let Some(text) = text else { return Ok(Person::default()) };
+    files.insert("config.zon".to_owned(), digest(&text));
+    let name = path.display().to_string();
+    Person::read(&name, &text).map_err(|faults| Failure::start(faults.to_string()))
+}
+
+fn read_wishes(
+    project: &Path,
+    files: &mut BTreeMap<String, String>,
+) -> Result<Wishes, Failure> {
+    let text = read_text(&project.join("chock.zon"), Links::Refuse);
+    let Some(text) = text.map_err(|fault| Failure::because(&fault))? else {
+        return Ok(Wishes::default());
+    };
+    files.insert("chock.zon".to_owned(), digest(&text));
+    Wishes::read("chock.zon", &text).map_err(|faults| Failure::start(faults.to_string()))
+}
+
+fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Says whether what widens counts: it was accepted before, or is now.
+fn consented(
+    program: &Program,
+    project: &Path,
+    widening: &Widening,
+    consent: Consent<'_>,
+    terminal: &mut Terminal,
+) -> Result<bool, Failure> {
+    let store = program.places.data.join("accepted.zon");
+    let identity = Identity::of(project).map_err(|fault| Failure::because(&fault))?;
+    let held = Acceptances::read(&store).map_err(|fault| Failure::because(&fault))?;
+    if held.holds(&identity, &widening.digest) {
+        return Ok(true);
+    }
+    let yes = match consent {
+        Consent::Digest(digest) if digest == widening.digest => true,
+        Consent::Digest(_) => {
+            return Err(Failure::start(format!(
+                "this is not the digest of what chock.zon asks for now: {}",
+                widening.digest
+            )));
+        }
+        Consent::Ask => {
+            tell(widening, terminal);
+            terminal.can_ask && ask(terminal)
+        }
+        Consent::Tell => {
+            tell(widening, terminal);
+            false
+        }
+    };
+    if yes {
+        crate::house::make_private(&program.places.data)?;
+        Acceptances::add(&store, &identity, &widening.digest)
+            .map_err(|fault| Failure::start(causes(&fault)))?;
+    } else {
+        let words = format!(
+            "these parts do not count in this run; to accept them: --accept-project {}",
+            widening.digest
+        );
+        terminal.say(Weight::Warn, &words);
+    }
+    Ok(yes)
+}
+
+/// Shows exactly what widens.
+fn tell(widening: &Widening, terminal: &mut Terminal) {
+    terminal.say(Weight::Warn, "The project's chock.zon asks for more than the defaults give:");
+    for item in &widening.items {
+        let line = format!("  chock.zon:{}  {}", item.place.line, visible_line(&item.text));
+        terminal.say(Weight::Plain, &line);
+        terminal.say(Weight::Quiet, &format!("      {}", visible_line(&item.effect)));
+    }
+}
+
+fn ask(terminal: &mut Terminal) -> bool {
+    terminal.say_piece("Accept it for this project, until it changes? y = yes, anything else = no: ");
+    let mut line = String::new();
+    let read = std::io::stdin().read_line(&mut line);
+    read.is_ok() && matches!(line.trim(), "y" | "yes")
+}
+
+/// Measures the machine, for the limits that follow from its size.
+fn machine() -> Machine {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let memory = rustix::system::sysinfo();
+    Machine {
+        processors: u32::try_from(processors).unwrap_or(u32::MAX),
+        memory_bytes: memory.totalram.saturating_mul(u64::from(memory.mem_unit)),
+    }
+}

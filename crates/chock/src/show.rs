@@ -1,0 +1,250 @@
+//! What a person sees while a session runs.
+
+
+use chock_agent::Sight;
+use chock_log::{Delta, Ended, Event, Outcome, Record, ToolCall};
+use serde_json::Value;
+
+use crate::terminal::{Terminal, Weight};
+use crate::visible::{shortened, visible, visible_line};
+
+/// How many last lines of a failed command are shown.
+const TAIL_LINES: usize = 8;
+
+/// How wide a line about a call may be.
+const LINE_CHARACTERS: usize = 110;
+
+/// How the session is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum View {
+    /// Words as they come, and a line for each act.
+    Person,
+    /// The records, one a line.
+    Records,
+}
+
+/// Draws records and pieces of replies on the two streams.
+pub(crate) struct Show {
+    pub(crate) terminal: Terminal,
+    view: View,
+    /// Whether the cursor of standard output stands behind an unfinished line.
+    open_line: bool,
+    /// Whether the reply's words were shown piece by piece.
+    streamed: bool,
+}
+
+impl Show {
+    pub(crate) fn new(terminal: Terminal, view: View) -> Self {
+        Self { terminal, view, open_line: false, streamed: false }
+    }
+
+    /// Shows a record that was just written.
+    pub(crate) fn record(&mut self, record: &Record, line: &[u8]) {
+        if self.view == View::Records {
+            // A reader that is gone must not end the session: the log has it all.
+            let _ = self.terminal.out().write_all(line);
+            let _ = self.terminal.out().flush();
+            return;
+        }
+        match &record.event {
+            Event::Model(message) => {
+                if !self.streamed {
+                    self.words(&message.text());
+                }
+                self.streamed = false;
+                self.close_line();
+            }
+            Event::ToolStarted(body) => self.started(&body.call),
+            Event::ToolFinished(body) => self.finished(&body.tool, &body.outcome),
+            Event::Title(body) => {
+                self.say(Weight::Quiet, &format!("· {}", visible_line(&body.title)));
+            }
+            Event::Plan(body) => {
+                let done = body.steps.iter().filter(|step| step.status == chock_log::PlanStatus::Done);
+                let line = format!("· plan: {} of {} steps done", done.count(), body.steps.len());
+                self.say(Weight::Quiet, &line);
+            }
+            Event::Start(_)
+            | Event::Config(_)
+            | Event::User(_)
+            | Event::Usage(_)
+            | Event::Asked(_)
+            | Event::Answered(_)
+            | Event::WorkspaceOpened(_)
+            | Event::Snapshot(_)
+            | Event::Compaction(_)
+            | Event::Retry(_)
+            | Event::Notice(_)
+            | Event::Ended(_)
+            | Event::Unknown { .. } => {}
+        }
+    }
+
+    /// Shows what is not a record.
+    pub(crate) fn sight(&mut self, sight: &Sight<'_>) {
+        match sight {
+            Sight::Delta(delta) => self.delta(delta),
+            // The whole output is in the record; a person sees how it ended.
+            Sight::Output(_) => {}
+            Sight::Warning(words) => self.say(Weight::Warn, &format!("warning: {}", visible(words))),
+        }
+    }
+
+    /// Says something beside the answer.
+    pub(crate) fn say(&mut self, weight: Weight, line: &str) {
+        self.close_line();
+        self.terminal.say(weight, line);
+    }
+
+    fn delta(&mut self, delta: &Delta) {
+        match delta {
+            Delta::Text(text) if self.view == View::Person => {
+                self.streamed = true;
+                self.words(text);
+            }
+            Delta::Text(_) | Delta::Thinking(_) | Delta::Call(_) => {}
+            Delta::Waiting { seconds, attempt, reason } => {
+                let reason = visible_line(reason);
+                let line = format!("waiting {seconds} s, then try {attempt}: {reason}");
+                self.say(Weight::Warn, &line);
+            }
+            Delta::Restart => {
+                self.streamed = false;
+                self.say(Weight::Warn, "the reply was cut off; asking again");
+            }
+        }
+    }
+
+    fn words(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.open_line = !text.ends_with('\n');
+        let out = self.terminal.out();
+        let _ = out.write_all(visible(text).as_bytes());
+        let _ = out.flush();
+    }
+
+    pub(crate) fn close_line(&mut self) {
+        if self.open_line {
+            self.open_line = false;
+            let _ = writeln!(self.terminal.out());
+        }
+    }
+
+    fn started(&mut self, call: &ToolCall) {
+        let line = format!("● {}", summary(call));
+        self.say(Weight::Strong, &shortened(&line, LINE_CHARACTERS));
+    }
+
+    fn finished(&mut self, tool: &str, outcome: &Outcome) {
+        let (weight, words) = ending(outcome);
+        let seconds = outcome.duration_ms as f64 / 1000.0;
+        let time = if outcome.duration_ms >= 100 { format!(" · {seconds:.1} s") } else { String::new() };
+        let name = if outcome.ended == Ended::Fault { format!("{tool}: ") } else { String::new() };
+        self.say(weight, &format!("  {name}{words}{time}"));
+        if let Some(row) = outcome.denial.as_ref().and_then(|denial| denial.allowed_by.as_ref()) {
+            self.say(Weight::Quiet, &format!("    to allow it: {}", visible_line(row)));
+        }
+        if outcome.is_error() && outcome.ended != Ended::Denied {
+            let lines: Vec<_> = outcome.text.trim_end().lines().collect();
+            for line in &lines[lines.len().saturating_sub(TAIL_LINES)..] {
+                let line = shortened(&visible_line(line), LINE_CHARACTERS);
+                self.say(Weight::Quiet, &format!("    {line}"));
+            }
+        }
+    }
+}
+
+/// Says in a few words how a call ended.
+fn ending(outcome: &Outcome) -> (Weight, String) {
+    match &outcome.ended {
+        Ended::Done => (Weight::Quiet, "done".to_owned()),
+        Ended::Exited(0) => (Weight::Good, "exit 0".to_owned()),
+        Ended::Exited(code) => (Weight::Bad, format!("exit {code}")),
+        Ended::Signalled(signal) => (Weight::Bad, format!("ended by signal {signal}")),
+        Ended::TimedOut(seconds) => (Weight::Bad, format!("ended after its limit of {seconds} s")),
+        Ended::Limit(name) => (Weight::Bad, format!("ended by the limit on {name}")),
+        Ended::Denied => {
+            let denial = outcome.denial.as_ref();
+            let what = denial.and_then(|denial| denial.target.as_ref().or(denial.action.as_ref()));
+            let layer = denial.map_or("wall", |denial| denial.layer.as_str());
+            let what = what.map(|what| format!(": {}", visible_line(what))).unwrap_or_default();
+            (Weight::Warn, format!("refused by {layer}{what}"))
+        }
+        Ended::Fault => (Weight::Bad, "not understood".to_owned()),
+        Ended::Cancelled => (Weight::Warn, "not run".to_owned()),
+        Ended::Unknown => (Weight::Warn, "outcome unknown".to_owned()),
+    }
+}
+
+/// Says in a line what a call is about: its tool, and the argument a person looks for.
+fn summary(call: &ToolCall) -> String {
+    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
+    let telling = ["command", "path", "pattern", "title"];
+    let first = telling.iter().find_map(|name| arguments.get(name).and_then(Value::as_str));
+    let name = if call.name == "run_command" { "$" } else { &call.name };
+    visible_line(format!("{name} {}", first.unwrap_or_default()).trim_end())
+}
+
+/// Writes what a session used, as the last line of a run and in listings.
+pub(crate) fn usage_words(session: &chock_log::Session) -> String {
+    let tokens = &session.tokens;
+    let input = tokens.input + tokens.cache_read + tokens.cache_write;
+    let turns = if session.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", session.turns) };
+    let mut words = vec![turns];
+    if input + tokens.output > 0 {
+        words.push(format!("{} tokens in, {} out", thousands(input), thousands(tokens.output)));
+    }
+    words.extend(cost_words(session));
+    words.join(" · ")
+}
+
+/// Writes the cost: priced, free and unknown are three answers.
+pub(crate) fn cost_words(session: &chock_log::Session) -> Vec<String> {
+    let money = |(currency, micros): (&String, &u64)| {
+        format!("{:.4} {}", *micros as f64 / 1e6, visible_line(currency))
+    };
+    let mut words: Vec<_> = session.spent.iter().map(money).collect();
+    if session.unpriced > 0 {
+        words.push("cost unknown".to_owned());
+    } else if words.is_empty() {
+        words.push("free".to_owned());
+    }
+    words
+}
+
+fn thousands(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..1_000_000 => format!("{:.1}k", count as f64 / 1e3),
+        _ => format!("{:.1}M", count as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(name: &str, arguments: &str) -> ToolCall {
+        ToolCall { id: "c".into(), name: name.into(), arguments: arguments.into() }
+    }
+
+    #[test]
+    fn a_call_is_one_harmless_line() {
+        let cases = [
+            (call("run_command", r#"{"command":"make\ntest"}"#), "$ make\\ntest"),
+            (call("read_file", r#"{"path":"a\u001b[2Jb"}"#), "read_file a\\x1b[2Jb"),
+            (call("update_plan", "{}"), "update_plan"),
+            (call("x", "not json"), "x"),
+        ];
+        for (call, expected) in cases {
+            assert_eq!(summary(&call), expected);
+        }
+    }
+
+    #[test]
+    fn large_counts_are_short() {
+        assert_eq!([999, 1_234, 2_500_000].map(thousands), ["999", "1.2k", "2.5M"]);
+    }
+}

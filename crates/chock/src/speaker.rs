@@ -1,0 +1,116 @@
+//! Chooses the model of a run and prepares it.
+
+use std::path::Path;
+
+use chock_config::{Choice, Compat, OutputLimit, Person, ProviderKind, Reasoning, SystemRole};
+use chock_provider as provider;
+use chock_provider::{Credentials, CredentialsFault, Endpoint, Model};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::exit::Failure;
+use crate::program::Program;
+use crate::settings::Settings;
+
+/// A prepared model, and the names of it.
+pub(crate) struct Speaker {
+    pub(crate) model: Box<dyn Model>,
+    pub(crate) provider: String,
+    pub(crate) name: String,
+    /// The secret that it is lent, which no record may hold.
+    pub(crate) lent: Vec<String>,
+}
+
+/// Chooses the provider and the model, and prepares them without asking a server anything.
+pub(crate) fn choose(program: &Program, settings: &Settings) -> Result<Speaker, Failure> {
+    let Settings { effective, .. } = settings;
+    let config = &program.places.config;
+    let choice = Choice::of(&effective.person, &effective.flags).map_err(|fault| {
+        Failure::start(format!("{fault} ({})", config.join("config.zon").display()))
+    })?;
+    let (row, name) = (choice.provider.value, choice.model.value);
+    match &row.kind {
+        ProviderKind::Scripted { script } => {
+            let path = script.resolve(config, program.places.home.as_deref());
+            let text = std::fs::read_to_string(&path).map_err(|fault| {
+                Failure::start(format!("cannot read the script {}: {fault}", path.display()))
+            })?;
+            let model = provider::Scripted::new(&row.name, &name, &text)
+                .map_err(|fault| Failure::because(&fault))?;
+            Ok(Speaker { model: Box::new(model), provider: row.name, name, lent: Vec::new() })
+        }
+        ProviderKind::OpenaiCompat(compat) => {
+            let token = credential(&effective.person, &row.name, config, program)?;
+            let lent = token.iter().map(|token| token.expose_secret().to_owned()).collect();
+            let endpoint = endpoint(&row.name, &name, row.context_tokens, compat);
+            let model = provider::OpenaiCompat::new(endpoint, Box::new(Lent(token)))
+                .map_err(|fault| Failure::because(&fault))?;
+            Ok(Speaker { model: Box::new(model), provider: row.name, name, lent })
+        }
+    }
+}
+
+/// A token that lasts as long as the run.
+struct Lent(Option<SecretString>);
+
+impl Credentials for Lent {
+    fn bearer(&self) -> Result<Option<SecretString>, CredentialsFault> {
+        Ok(self.0.clone())
+    }
+}
+
+fn endpoint(name: &str, model: &str, context_tokens: Option<u64>, compat: &Compat) -> Endpoint {
+    let quirks = &compat.quirks;
+    Endpoint {
+        provider: name.to_owned(),
+        base_url: compat.base_url.clone(),
+        model: model.to_owned(),
+        context_tokens,
+        effort: compat.effort.clone(),
+        price: compat.price.as_ref().map(|price| provider::Price {
+            currency: price.currency.clone(),
+            input: price.input,
+            cache_read: price.cache_read,
+            cache_write: price.cache_write,
+            output: price.output,
+        }),
+        quirks: provider::Quirks {
+            system_role: match quirks.system_role {
+                SystemRole::System => provider::SystemRole::System,
+                SystemRole::Developer => provider::SystemRole::Developer,
+            },
+            reasoning: match quirks.reasoning {
+                Reasoning::Drop => provider::ReasoningReplay::Drop,
+                Reasoning::ReasoningContent => provider::ReasoningReplay::ReasoningContent,
+                Reasoning::Reasoning => provider::ReasoningReplay::Reasoning,
+            },
+            output_limit: match quirks.output_limit {
+                OutputLimit::MaxTokens => provider::OutputLimit::MaxTokens,
+                OutputLimit::MaxCompletionTokens => provider::OutputLimit::MaxCompletionTokens,
+            },
+            tool_streaming: if quirks.whole_tool_replies {
+                provider::ToolStreaming::Whole
+            } else {
+                provider::ToolStreaming::Stream
+            },
+            usage: if quirks.no_usage {
+                provider::UsageRequest::Silent
+            } else {
+                provider::UsageRequest::Ask
+            },
+        },
+        patience: provider::Patience::default(),
+    }
+}
+
+/// Finds the token of a provider's row; a server on this machine may need none.
+fn credential(
+    person: &Person,
+    name: &str,
+    config: &Path,
+    program: &Program,
+) -> Result<Option<SecretString>, Failure> {
+    let row = person.provider(name);
+    let home = program.places.home.as_deref();
+    let lent = row.map(|row| chock_auth::lend(row, config, home)).transpose();
+    lent.map(Option::flatten).map_err(|fault| Failure::because(&fault))
+}

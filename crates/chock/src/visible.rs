@@ -1,0 +1,94 @@
+//! Makes what an agent wrote harmless to a terminal and honest to the eye.
+
+use std::borrow::Cow;
+
+/// Replaces every character that could move the cursor, colour, hide or reorder text.
+///
+/// Newlines and tabs stay. What is replaced is shown as `\x1b` or `\u{202e}`.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        if is_hidden(letter) {
+            let code = u32::from(letter);
+            let escaped =
+                if code < 0x100 { format!("\\x{code:02x}") } else { format!("\\u{{{code:x}}}") };
+            shown.push_str(&escaped);
+        } else {
+            shown.push(letter);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// As [`visible`], on one line: newlines and tabs are shown as well.
+pub(crate) fn visible_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
+/// Cuts a line to `most` characters, with a mark where something is missing.
+pub(crate) fn shortened(line: &str, most: usize) -> String {
+    if line.chars().count() <= most {
+        return line.to_owned();
+    }
+    let kept: String = line.chars().take(most.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+/// Control characters, and the format characters that hide, join or reorder.
+///
+/// Source: Unicode's categories Cc and Cf, the line and paragraph separators, and the
+/// blank fillers of Hangul and Braille.
+fn is_hidden(letter: char) -> bool {
+    let format = matches!(
+        u32::from(letter),
+        0xad | 0x34f
+            | 0x600..=0x605
+            | 0x61c
+            | 0x6dd
+            | 0x70f
+            | 0x115f..=0x1160
+            | 0x17b4..=0x17b5
+            | 0x180b..=0x180f
+            | 0x200b..=0x200f
+            | 0x2028..=0x202e
+            | 0x2060..=0x206f
+            | 0x2800
+            | 0x3164
+            | 0xfeff
+            | 0xffa0
+            | 0xfff0..=0xfffb
+            | 0x1_d173..=0x1_d17a
+            | 0xe_0000..=0xe_0fff
+    );
+    (letter.is_control() && !matches!(letter, '\n' | '\t')) || format
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_moves_the_cursor_is_left() {
+        let cases = [
+            ("plain — 日本語 🦀\n\tx", "plain — 日本語 🦀\n\tx"),
+            ("\u{1b}[2J", "\\x1b[2J"),
+            ("a\rb\u{7}", "a\\x0db\\x07"),
+            ("\u{9b}31m", "\\x9b31m"),
+            ("x\u{202e}y\u{2066}", "x\\u{202e}y\\u{2066}"),
+            ("zero\u{200b}width\u{feff}", "zero\\u{200b}width\\u{feff}"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(visible(text), shown);
+        }
+        assert_eq!(visible_line("a\nb\tc"), "a\\nb\\tc");
+    }
+
+    #[test]
+    fn long_lines_are_cut_with_a_mark() {
+        assert_eq!(shortened("abcdef", 6), "abcdef");
+        assert_eq!(shortened("abcdefg", 6), "abcde…");
+    }
+}
