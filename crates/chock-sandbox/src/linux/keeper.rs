@@ -40,6 +40,9 @@ const RETRIES_MAX: u32 = 200;
 /// The interface flag for "up".
 const UP: u16 = 1;
 
+/// The kernel's number for an overlay.
+const OVERLAY: rustix::fs::FsWord = 0x794c_7630;
+
 /// The layers that the keeper's namespaces are.
 const APART: [Layer; 7] = [
     Layer::UserNamespace,
@@ -88,9 +91,7 @@ fn prepare(start: Start) -> Result<(Setup, Vec<Applied>), Fail> {
     let planted = tree.become_root()?;
     layers.push(proof::tree(&planted.placed)?);
     layers.push(pivoted()?);
-    if plan.cage.tree.iter().any(|mount| matches!(mount, Mount::Overlay { .. })) {
-        layers.push(Applied { layer: Layer::Overlay, proof: "userxattr".to_owned() });
-    }
+    layers.extend(overlays(&plan.cage.tree)?);
     let rules = Rules::make(&planted.writable)?;
     drop(planted);
     let version = rules.version();
@@ -148,6 +149,22 @@ fn pivoted() -> Result<Applied, Fail> {
         return Err(at("read the root back")(Errno::PROTO));
     }
     Ok(Applied { layer: Layer::PivotRoot, proof: "root read only, machine detached".to_owned() })
+}
+
+/// Asks the kernel what stands where the cage has overlays; nothing when it has none.
+fn overlays(tree: &[Mount]) -> Result<Option<Applied>, Fail> {
+    let at = |step| Fail::at(Layer::Overlay, step);
+    let mut count = 0;
+    for mount in tree {
+        let Mount::Overlay { target, .. } = mount else { continue };
+        let status = rustix::fs::statfs(target).map_err(at("look at an overlay"))?;
+        if status.f_type != OVERLAY {
+            return Err(at("read an overlay back")(Errno::PROTO));
+        }
+        count += 1;
+    }
+    let proof = format!("{count} mounted, userxattr");
+    Ok((count > 0).then_some(Applied { layer: Layer::Overlay, proof }))
 }
 
 /// Puts descriptors where cells look for them, and closes everything else.

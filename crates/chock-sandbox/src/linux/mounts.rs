@@ -116,6 +116,13 @@ fn detach(path: &Path, attributes: u64, root_as: Option<BorrowedFd<'_>>) -> Resu
                 Layer::IdMappedMount,
                 "map root's files to the session's user",
             ))?;
+            // Read back: what is root's on disk must not be root's through this mount.
+            let through = rustix::fs::statat(&mount, c"", AtFlags::EMPTY_PATH)
+                .map_err(Fail::path(path, "look at it through the map"))?;
+            if status.st_uid == 0 && through.st_uid == 0 {
+                let step = "find root's files as the session's user";
+                return Err(Fail::at(Layer::IdMappedMount, step)(Errno::PROTO));
+            }
             mount
         }
     };

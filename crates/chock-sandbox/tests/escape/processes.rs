@@ -1,0 +1,72 @@
+//! Processes outside the call, its own first process, and terminals.
+
+use std::process::{Child, Command};
+
+use crate::harness::Control::{Anyone, AnyoneIf, Root, RootIf};
+use crate::harness::{attempt, check, check_prepared, with_control};
+use crate::yard::{PLAIN, Yard, is_root};
+
+/// A process outside that everybody may signal.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn start(_: &Yard) -> Self {
+        let mut command = Command::new("sleep");
+        command.arg("3141.59");
+        if is_root() {
+            std::os::unix::process::CommandExt::uid(&mut command, PLAIN);
+        }
+        Self(command.spawn().expect("a sleeper"))
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        self.0.kill().expect("its end");
+        self.0.wait().expect("its end");
+    }
+}
+
+#[test]
+fn processes_outside_are_neither_seen_nor_signalled() {
+    check_prepared(&[attempt(Anyone, &["see-process", "3141.59"])], Sleeper::start);
+    // Pid 1 inside is the cell's own first process, kept apart by the Landlock scope.
+    check(&[attempt(Root, &["signal", "1"])]);
+    // Pids of this machine mean nothing inside.
+    let parent: &'static str = Box::leak(std::process::id().to_string().into_boxed_str());
+    let words: &'static [&'static str] = Box::leak(Box::new(["signal", parent]));
+    let pidfd: &'static [&'static str] = Box::leak(Box::new(["pidfd", parent]));
+    check(&[attempt(Root, words), attempt(Anyone, pidfd)]);
+}
+
+#[test]
+fn nothing_can_be_traced() {
+    check(&[
+        attempt(Anyone, &["call", "ptrace-traceme"]),
+        attempt(Anyone, &["call", "process_vm_readv"]),
+        attempt(Anyone, &["call", "process_vm_writev"]),
+        attempt(Anyone, &["pidfd-getfd"]),
+        attempt(AnyoneIf("built without it"), &["call", "kcmp"]),
+    ]);
+}
+
+#[test]
+fn nobody_is_anybody_else() {
+    check(&[
+        attempt(Root, &["call", "set-user-0"]),
+        attempt(Root, &["call", "capset"]),
+        attempt(Root, &["call", "nice"]),
+        attempt(RootIf("root without the right to it"), &["raise-limit"]),
+        attempt(RootIf("no right to real time here"), &["real-time"]),
+        with_control(Root, &["set-id-program", "/usr/bin/su"], &["call", "set-user-0"]),
+    ]);
+}
+
+#[test]
+fn terminals_take_no_words_from_programs() {
+    check(&[
+        attempt(AnyoneIf("a kernel without TIOCSTI"), &["type-into-terminal"]),
+        attempt(Anyone, &["console-selection"]),
+        attempt(Anyone, &["line-discipline"]),
+    ]);
+}

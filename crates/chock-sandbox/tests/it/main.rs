@@ -1,0 +1,1 @@
+//! The sandbox from outside: how calls run, end and are limited.
