@@ -34,6 +34,10 @@ const EXCLUDE_BYTES_MAX: u64 = 1 << 20;
 /// The largest list of a shallow clone's first commits.
 const SHALLOW_BYTES_MAX: u64 = 64 << 20;
 
+/// The directory that holds the upper layer and its scratch, and nothing else: whoever mounts
+/// the overlay enters it as the session's user.
+const HALVES: &str = "halves";
+
 /// Makes the session's directory when it is missing, and takes its lock.
 pub(crate) fn claim(session: &Path) -> Result<File, WorkspaceFault> {
     files::make_private(session)?;
@@ -44,7 +48,7 @@ pub(crate) fn claim(session: &Path) -> Result<File, WorkspaceFault> {
 /// Makes everything but the record. What an earlier attempt left is removed first.
 pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Record, WorkspaceFault> {
     let session = &opening.session;
-    for part in ["upper", "work", "root", "git", "store", NOTES] {
+    for part in [HALVES, "root", "git", "store", NOTES] {
         remove::tree(&session.join(part))?;
     }
     let origin = Origin::read(project)?;
@@ -75,7 +79,7 @@ pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Record, Worksp
     if opening.start == Start::Uncommitted {
         record.start_tree = carry(project, opening, &record, &repository, &origin.person)?;
     }
-    for part in ["upper", "work", "root", "git"].map(|part| session.join(part)) {
+    for part in [HALVES, "root", "git"].map(|part| session.join(part)) {
         if part.exists() {
             files::give(&part, opening.owner)?;
         }
@@ -223,8 +227,9 @@ fn leave_alone(
 fn make_halves(session: &Path, base: &Base, method: Method) -> Result<(), WorkspaceFault> {
     match method {
         Method::Overlay => {
-            files::make_open(&session.join("upper"))?;
-            files::make_open(&session.join("work"))
+            files::make_open(&session.join(HALVES))?;
+            files::make_open(&session.join(HALVES).join("upper"))?;
+            files::make_open(&session.join(HALVES).join("work"))
         }
         Method::Copy => files::copy_tree(&base.tree(), &session.join("root")),
     }
@@ -294,7 +299,7 @@ fn marks(method: Method) -> Marks {
 
 fn top(session: &Path, method: Method) -> PathBuf {
     match method {
-        Method::Overlay => session.join("upper"),
+        Method::Overlay => session.join(HALVES).join("upper"),
         Method::Copy => session.join("root"),
     }
 }
@@ -304,7 +309,8 @@ pub(crate) fn layout(project: &Project, session: &Path, record: &Record) -> Layo
     let base = Base::place(Path::new(&record.cache), record.base_tree, record.owner);
     let halves = match record.method {
         Method::Overlay => {
-            Halves::Overlay { base, upper: session.join("upper"), work: session.join("work") }
+            let halves = session.join(HALVES);
+            Halves::Overlay { base, upper: halves.join("upper"), work: halves.join("work") }
         }
         Method::Copy => Halves::Copy { root: session.join("root") },
     };
