@@ -13,6 +13,11 @@ use crate::person::Person;
 use crate::refs::{Refs, Target};
 use crate::{OBJECTS_INSIDE, WorkspaceFault, config_text, files};
 
+/// Who commits in the session of a person whom git does not know. The domain is one that
+/// RFC 2606 keeps from ever being real.
+const NAME_OF_NOBODY: &[u8] = b"Chock session";
+const EMAIL_OF_NOBODY: &[u8] = b"session@chock.invalid";
+
 /// What goes into the session's git directory.
 #[derive(Debug)]
 pub(crate) struct Contents<'a> {
@@ -97,11 +102,9 @@ fn config(contents: &Contents<'_>) -> Vec<u8> {
         out.value("expectFilesOutsideOfPatterns", b"true");
     }
     out.section("user", None);
-    for (key, value) in [("name", &contents.person.name), ("email", &contents.person.email)] {
-        if let Some(value) = value {
-            out.value(key, value);
-        }
-    }
+    let Person { name, email, .. } = contents.person;
+    out.value("name", name.as_deref().unwrap_or(NAME_OF_NOBODY));
+    out.value("email", email.as_deref().unwrap_or(EMAIL_OF_NOBODY));
     subsections(&mut out, contents.facts, "remote", &["url", "pushurl", "fetch"]);
     subsections(&mut out, contents.facts, "branch", &["remote", "merge", "rebase"]);
     out.finish()

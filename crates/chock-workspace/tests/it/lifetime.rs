@@ -113,7 +113,6 @@ fn snapshots_killed_at_any_moment_leave_a_store_that_works() {
     drop(yard.workspace());
     let session = yard.path("state/one.work");
     let objects = session.join("store/objects");
-    let mut seen_rest = false;
     for run in 0..20_u64 {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact", "--nocapture", "lifetime::takes_snapshots_until_killed"])
@@ -135,7 +134,6 @@ fn snapshots_killed_at_any_moment_leave_a_store_that_works() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        seen_rest |= has_rest(&objects);
         let workspace = Workspace::open(&yard.find().unwrap(), &session, &[]).unwrap();
         assert!(!has_rest(&objects), "run {run}");
         let snapshot = workspace.snapshot().unwrap();
@@ -143,7 +141,6 @@ fn snapshots_killed_at_any_moment_leave_a_store_that_works() {
         let store = session.join("store");
         yard.git_in(&store, &["fsck", "--no-dangling", "--no-reflogs"]);
     }
-    eprintln!("a rest of a killed writer was seen: {seen_rest}");
 }
 
 fn objects_below(objects: &std::path::Path) -> u64 {
@@ -176,7 +173,7 @@ fn removal_follows_no_link_and_opens_closed_directories() {
     symlink(&outside, upper.join("way-out")).unwrap();
     put(&upper, "closed/below/file", "x\n");
     let closed = |name: &str| {
-        fs::set_permissions(upper.join(name), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(upper.join(name), fs::Permissions::from_mode(0o000)).unwrap();
     };
     closed("closed/below");
     closed("closed");

@@ -1,6 +1,8 @@
 //! The workspace with a real git, real files and, where the machine can, a real overlay.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::print_stderr, reason = "a skipped test says why")]
+#![expect(clippy::print_stdout, reason = "a test started by another says when it is ready")]
 
 mod base;
 mod changes;

@@ -122,7 +122,7 @@ fn closed_directories_and_deep_ones_are_named_and_the_rest_is_kept() {
     fs::write(deep.join("x"), "x").unwrap();
     put(&upper, "new", "x\n");
     put(&upper, "docs/c.md", "x\n");
-    fs::set_permissions(upper.join("docs"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(upper.join("docs"), fs::Permissions::from_mode(0o000)).unwrap();
     let changes = changes(&workspace);
     let reasons: Vec<_> = changes.skipped.iter().map(|row| row.reason).collect();
     if rustix::process::geteuid().is_root() {
