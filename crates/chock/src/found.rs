@@ -92,7 +92,7 @@ mod tests {
             fs::write(directory.path().join(format!("{id}.jsonl")), "").expect("a file");
         }
         fs::write(directory.path().join("notes.txt"), "").expect("a file");
-        let find = |name| session(directory.path(), name);
+        let find = |name: Option<&str>| session(directory.path(), name);
         assert_eq!(sessions(directory.path()).len(), 2);
         assert_eq!(find(None).expect("the newest").id, ids[1]);
         let name = ids[0].to_string();

@@ -225,6 +225,7 @@ impl World {
         });
         let outcomes: Vec<_> = outcomes.collect();
         let first = outcomes.len().saturating_sub(attempts.len());
+        let worked = outcomes[..first].iter().all(|outcome| !outcome.is_error());
         for (index, attempt) in attempts.iter().enumerate() {
             let outcome = outcomes.get(first + index).copied();
             let refused = self.was_refused(outcome, attempt.kind);
@@ -243,7 +244,7 @@ impl World {
         say(show, Weight::Strong, "\n4. The work, as chock diff shows it:");
         let mut show = show.lock().expect("invariant: nobody panics while showing");
         let changed = super::diff::write_session(&mut show.terminal, found, &session)?;
-        Ok(all && intact && untouched && changed)
+        Ok(worked && all && intact && untouched && changed)
     }
 
     fn was_refused(&self, outcome: Option<&Outcome>, kind: Kind) -> bool {
