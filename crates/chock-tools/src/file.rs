@@ -17,6 +17,9 @@ use crate::names::shown;
 /// The most links followed to find out where a missing path leads, as Linux's own limit.
 const LINKS_MAX: usize = 40;
 
+/// The type of a file system in memory.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+
 /// How many names are tried for a file that will replace another.
 const NAMES_MAX: u32 = 64;
 
@@ -226,14 +229,14 @@ fn standing(path: &Path) -> Option<(PathBuf, Metadata)> {
 }
 
 /// Says whether a missing path leads out of everything the cage holds: then what is missing
-/// would stand in the bare root, which holds mount points only.
+/// would stand in the bare tree, which holds mount points only and is read-only memory.
 fn leads_out(place: &Place) -> bool {
     let mut path = PathBuf::from(&place.open);
     let mut linked = false;
     for _ in 0..LINKS_MAX {
         let Some((part, metadata)) = standing(&path) else { return false };
         if !metadata.is_symlink() {
-            return (linked || !place.inside) && root_device() == Some(metadata.dev());
+            return (linked || !place.inside) && is_bare(&part);
         }
         let Ok(to) = fs::read_link(&part) else { return false };
         let rest = path.strip_prefix(&part).map(Path::to_owned).unwrap_or_default();
@@ -243,6 +246,12 @@ fn leads_out(place: &Place) -> bool {
         linked = true;
     }
     false
+}
+
+fn is_bare(directory: &Path) -> bool {
+    let kind = rustix::fs::statfs(directory).map(|found| found.f_type);
+    let memory = kind.is_ok_and(|kind| u64::try_from(kind).is_ok_and(|kind| kind == TMPFS_MAGIC));
+    memory && read_only(directory)
 }
 
 /// Says whether a cover lies over a path: covers are the root's own files, without any mode.

@@ -35,7 +35,7 @@ pub(super) fn inside(host: &Host, names: &Names<'_>, path: &[PathBuf], shell: &P
     variables.insert("LANG".into(), "C.UTF-8".into());
     variables.insert("TERM".into(), "dumb".into());
     let said = |name: &OsStr| host.variables.get(name).map(|value| without_users(value));
-    for (name, _) in &host.variables {
+    for name in host.variables.keys() {
         let enters = name.as_bytes().starts_with(b"LC_")
             || MANNERS.iter().chain(&CHOICES).any(|other| name == other);
         if let (true, Some(value)) = (enters, said(name)) {

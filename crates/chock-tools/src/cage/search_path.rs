@@ -25,10 +25,11 @@ pub(super) fn inside(host: &Host, project: &Path, tree: &[Mount]) -> Vec<PathBuf
     for entry in host.path.iter().filter(|entry| entry.is_absolute()) {
         if entry.starts_with(project) {
             push(entry.clone());
-        } else if let Ok(real) = fs::canonicalize(entry) {
-            if real.is_dir() && is_shown(tree, &real) {
-                push(real);
-            }
+        } else if let Ok(real) = fs::canonicalize(entry)
+            && real.is_dir()
+            && is_shown(tree, &real)
+        {
+            push(real);
         }
     }
     for entry in USUAL {

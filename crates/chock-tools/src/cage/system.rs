@@ -91,10 +91,10 @@ fn beginning(directory: &Path, start: &str) -> Vec<PathBuf> {
 fn entry(path: &Path) -> Option<Mount> {
     let real = fs::canonicalize(path).ok()?;
     let target = path.to_owned();
-    if let Ok(to) = fs::read_link(path) {
-        if real.starts_with("/usr") {
-            return Some(Mount::Link { target, to });
-        }
+    if let Ok(to) = fs::read_link(path)
+        && real.starts_with("/usr")
+    {
+        return Some(Mount::Link { target, to });
     }
     let kind = fs::metadata(&real).ok()?;
     let plain = kind.is_file() || kind.is_dir();

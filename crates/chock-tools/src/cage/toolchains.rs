@@ -41,7 +41,12 @@ const ROWS: [Row; 19] = [
     Row {
         told: Told::Yes,
         follows: Some("cargo"),
-        ..row("rustup", Some("RUSTUP_HOME"), &[".rustup"], &["toolchains", "settings.toml"])
+        ..row(
+            "rustup",
+            Some("RUSTUP_HOME"),
+            &[".rustup"],
+            &["settings.toml", "toolchains", "update-hashes"],
+        )
     },
     Row {
         told: Told::Yes,

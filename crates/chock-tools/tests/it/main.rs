@@ -1,0 +1,6 @@
+//! The tools in a real sandbox, over a real workspace, with permits from a real log.
+
+mod cage;
+mod commands;
+mod files;
+mod yard;
