@@ -184,10 +184,20 @@ pub(super) fn execute(
     answer(value.into()).expect_err("invariant: execve returns only errors")
 }
 
-/// Sets one signal back to its default action. Errors mean there is no such signal.
+/// The kernel's own description of what a signal does; all zero is the default.
+#[repr(C)]
+struct SignalAction([u64; 4]);
+
+/// Sets one signal back to its default action. Errors mean there is no such signal, or that it
+/// has no other action.
+///
+/// A raw call, since the C library keeps two signals to itself, and a parent can have ignored
+/// them all the same.
 pub(super) fn default_signal(signal: c_int) {
-    // SAFETY: SIG_DFL installs no function.
-    unsafe { libc::signal(signal, libc::SIG_DFL) };
+    let action = SignalAction([0; 4]);
+    let (at, old, size) = (&raw const action, ptr::null::<u8>(), size_of::<u64>());
+    // SAFETY: the action is readable for the kernel's size of it and installs no function.
+    let _ = answer(unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, at, old, size) });
 }
 
 /// Lets the kernel reap this process's children.

@@ -12,9 +12,9 @@ use crate::runner;
 /// The pause between calls: as tool calls come, and long enough for what is deferred.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// `bench <json>`: `{"yard", "rounds", "mounts", ...}`; prints one JSON object.
+/// `bench <file>`, a file of JSON: `{"yard", "rounds", "mounts", ...}`; prints one JSON object.
 pub(crate) fn bench(words: &[String]) -> ExitCode {
-    let Some(spec) = words.first().and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
+    let Some(spec) = words.first().and_then(|path| runner::read_spec(Path::new(path))) else {
         return ExitCode::from(4);
     };
     let yard = PathBuf::from(spec["yard"].as_str().expect("a yard"));

@@ -1,6 +1,6 @@
 //! The program of the sandbox's own tests: a small Chock, its keeper, and the attacker inside.
 //!
-//! `run <json>` reads what to do in a cage from its argument and prints one JSON line for each
+//! `run <file>` reads what to do in a cage from a file of JSON and prints one JSON line for each
 //! thing that happens. `try <attempt> [argument...]` attacks: exit 0 means it got through, 3
 //! that it was refused (the last line says how), 4 that it could not be tried.
 

@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 /// Whom a session belongs to when the tests run as root.
 const SESSION: SessionUser = SessionUser { uid: 65534, gid: 65534 };
 
-/// Does what the JSON says: `{"yard", "calls": [...], ...}`. See `tests/shared/yard.rs`.
+/// Does what a file of JSON says: `{"yard", "calls": [...], ...}`. See `tests/shared/yard.rs`.
 pub(crate) fn run(words: &[String]) -> ExitCode {
-    let Some(spec) = words.first().and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
+    let Some(spec) = words.first().and_then(|path| read_spec(Path::new(path))) else {
         return ExitCode::from(4);
     };
     match session(&spec) {
@@ -29,6 +29,11 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
             ExitCode::from(1)
         }
     }
+}
+
+/// Reads what to do from a file: an argument would be too small for some of it.
+pub(crate) fn read_spec(path: &Path) -> Option<Value> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 
 pub(crate) fn options(spec: &Value) -> KeeperOptions {

@@ -133,10 +133,20 @@ impl Yard {
     }
 
     /// Returns the command that runs a session.
-    pub fn session(&self, mut spec: Value) -> Command {
-        spec["yard"] = json!(self.root());
-        let text = spec.to_string().replace("{yard}", self.root().to_str().expect("a plain path"));
-        self.command(["run".to_owned(), text])
+    pub fn session(&self, spec: Value) -> Command {
+        self.command(["run".to_owned(), self.write_spec(spec)])
+    }
+
+    /// Writes what a session is to do, and returns the file's path.
+    pub fn write_spec(&self, mut spec: Value) -> String {
+        let root = self.root().to_str().expect("a plain path");
+        spec["yard"] = json!(root);
+        let path = tempfile::Builder::new().suffix(".json").tempfile_in(self.root());
+        let (_, path) = path.expect("a file").keep().expect("a file");
+        std::fs::write(&path, spec.to_string().replace("{yard}", root)).expect("a file");
+        let readable = PermissionsExt::from_mode(0o644);
+        std::fs::set_permissions(&path, readable).expect("its mode");
+        path.to_str().expect("a plain path").to_owned()
     }
 }
 

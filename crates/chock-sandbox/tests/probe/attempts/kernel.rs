@@ -24,6 +24,8 @@ pub(crate) const ATTACKS: &[(&str, Attack)] = &[
     ("writable-code", writable_code),
     ("socket-family", socket_family),
     ("raise-limit", raise_limit),
+    ("allocate", allocate),
+    ("multiply", multiply),
 ];
 
 fn c_string(word: &str) -> CString {
@@ -264,4 +266,34 @@ fn raise_limit(_: &[String]) -> End {
     let _ = call(get, [0, files, 0, std::ptr::from_mut(&mut limits).addr(), 0, 0]);
     limits[1] += 1;
     end_of_call(call(get, [0, files, at(&limits), 0, 0, 0]), &[])
+}
+
+/// Touches this many MiB of memory.
+fn allocate(words: &[String]) -> End {
+    let wanted: usize = words[0].parse().expect("a number");
+    let mut held = Vec::new();
+    for _ in 0..wanted {
+        let mut part: Vec<u8> = Vec::new();
+        if part.try_reserve_exact(1 << 20).is_err() {
+            return End::Refused(format!("after {} MiB", held.len()));
+        }
+        part.resize(1 << 20, 1);
+        held.push(part);
+    }
+    End::Through(format!("{} MiB", held.len()))
+}
+
+/// Makes processes that stay until it is refused.
+fn multiply(words: &[String]) -> End {
+    let wanted: usize = words[0].parse().expect("a number");
+    for made in 0..wanted {
+        match crate::sys::fork() {
+            0 => loop {
+                std::thread::park();
+            },
+            child if child < 0 => return End::Refused(format!("after {made}")),
+            _ => {}
+        }
+    }
+    End::Through(format!("{wanted} processes"))
 }
