@@ -39,7 +39,7 @@ impl Program {
             Failure::start(format!("cannot open this program through /proc: {fault}"))
         })?;
         let places = Places::find(|name| variables.get(OsStr::new(name)).cloned())?;
-        let is_root = rustix::process::geteuid().is_root() && leads_to_root();
+        let is_root = is_machine_root()?;
         Ok(Self { variables, directory, places, binary, is_root })
     }
 
@@ -128,11 +128,34 @@ pub(crate) fn new_session() -> Result<SessionId, Failure> {
     Ok(SessionId::from_parts(milliseconds, random))
 }
 
-/// Says whether user 0 of this process is root of the machine, and not of a container's
-/// user namespace: then the first line of the map leads from 0 to 0.
-fn leads_to_root() -> bool {
+/// Says whether this process is root of the machine, with other users to become.
+///
+/// User 0 of a container's own namespace is a plain user to the kernel: then the first line
+/// of the map does not lead from 0 to 0.
+fn is_machine_root() -> Result<bool, Failure> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(false);
+    }
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let first = map.lines().next().unwrap_or_default();
-    let mut numbers = first.split_ascii_whitespace();
-    numbers.next() == Some("0") && numbers.next() == Some("0")
+    let numbers: Vec<u64> = first.split_ascii_whitespace().flat_map(str::parse).collect();
+    match numbers[..] {
+        [0, 0, users] if users > u64::from(SESSION_ID) => Ok(true),
+        [0, 0, _] | [] => Err(Failure::start(
+            "this is the machine's root, in a namespace where it cannot become another user: \
+             a session never runs as root, so start chock as a plain user",
+        )),
+        _ => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_sessions_have_names_of_their_own() {
+        let (one, two) = (new_session().expect("a name"), new_session().expect("a name"));
+        assert_ne!(one, two);
+    }
 }

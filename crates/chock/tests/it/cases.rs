@@ -200,8 +200,8 @@ fn waits_are_at_least_as_long_as_the_reply_says() {
     let limit = |fault: Value| json!({ "fault": fault });
     let turns = json!({ "turns": [
         limit(json!({ "kind": "rate_limit", "retry_after": 2 })),
-        limit(json!({ "kind": "http", "status": 429, "body": { "error": { "message": "Rate limit reached. Please try again in 1.5s.", "code": "rate_limit_exceeded" } } })),
-        limit(json!({ "kind": "http", "status": 429, "body": { "error": { "message": "slow down", "code": "rate_limit_exceeded" } } })),
+        limit(json!({ "kind": "http", "status": 429, "body": "{\"error\": {\"message\": \"Rate limit reached. Please try again in 1.5s.\", \"code\": \"rate_limit_exceeded\"}}" })),
+        limit(json!({ "kind": "http", "status": 429, "body": "{\"error\": {\"message\": \"slow down\", \"code\": \"rate_limit_exceeded\"}}" })),
         { "text": "through" } ] });
     let fake = Fake::script(&turns, &yard.path("."));
     yard.configure(fake.port);

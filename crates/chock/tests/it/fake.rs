@@ -37,7 +37,7 @@ impl Fake {
         let record = directory.join("requests.jsonl");
         let mut child = Command::new("python3")
             .arg(fakes("provider.py"))
-            .args(["--port", "0", "--dialect", "compat", "--scenario"])
+            .args(["--port", "0", "--scenario"])
             .arg(scenario)
             .arg("--record")
             .arg(&record)

@@ -30,7 +30,7 @@ fn mounts() -> String {
 
 /// Waits until a condition holds; the kernel takes a moment to end a namespace.
 #[track_caller]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let since = Instant::now();
     while !holds() {
         assert!(since.elapsed() < Duration::from_secs(10), "never: {what}");

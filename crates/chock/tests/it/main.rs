@@ -1,8 +1,11 @@
 //! The whole program, against a real git, a real kernel and a strict provider.
 
+mod ask;
 mod cases;
 mod fake;
 mod input;
 mod kill;
+mod machine;
+mod observe;
 mod scenarios;
 mod yard;

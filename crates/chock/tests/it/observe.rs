@@ -1,0 +1,68 @@
+//! What an observer outside reads from the kernel while a call runs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::input::scripted;
+use crate::kill::until;
+use crate::yard::Yard;
+
+/// Finds the process whose arguments are exactly `words`.
+fn process(words: &[&str]) -> Option<u32> {
+    let wanted = words.join("\0") + "\0";
+    fs::read_dir("/proc").expect("proc").flatten().find_map(|entry| {
+        let id = entry.file_name().to_str()?.parse().ok()?;
+        let found = fs::read(entry.path().join("cmdline")).ok()?;
+        (found == wanted.as_bytes()).then_some(id)
+    })
+}
+
+fn status(id: u32) -> BTreeMap<String, String> {
+    let text = fs::read_to_string(format!("/proc/{id}/status")).expect("a status");
+    let rows = text.lines().filter_map(|line| line.split_once(':'));
+    rows.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect()
+}
+
+#[test]
+fn the_kernel_confirms_the_layers_of_a_running_call() {
+    for (yard, time) in [(Yard::new(), "983.25"), (Yard::new().as_plain_user(), "983.75")] {
+        let command = format!("sleep {time}; true");
+        let call = json!({ "name": "run_command", "input": { "command": command } });
+        scripted(&yard, &json!({ "turns": [{ "tools": [call] }, { "text": "done" }] }));
+        let mut run = yard.command(&["run", "sleep"]);
+        let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("chock");
+        until("the call runs", || process(&["sleep", time]).is_some());
+        let id = process(&["sleep", time]).expect("the process");
+
+        let status = status(id);
+        assert_eq!(status["Seccomp"], "2");
+        assert_eq!(status["NoNewPrivs"], "1");
+        for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+            assert_eq!(status[set], "0000000000000000", "{set}");
+        }
+        let ids: Vec<_> = status["Uid"].split_whitespace().chain(status["Gid"].split_whitespace()).collect();
+        assert!(ids.iter().all(|id| *id != "0"), "{ids:?}");
+        assert!(status["NSpid"].split_whitespace().count() >= 3, "{}", status["NSpid"]);
+        for name in ["user", "mnt", "pid", "ipc", "uts", "net", "cgroup"] {
+            let of = |process: &str| fs::read_link(format!("/proc/{process}/ns/{name}"));
+            let (inside, outside) = (of(&id.to_string()), of("self"));
+            assert_ne!(inside.expect("a namespace"), outside.expect("a namespace"), "{name}");
+        }
+        let root = fs::read_dir(format!("/proc/{id}/root")).expect("the root");
+        let names: Vec<_> = root.flatten().map(|entry| entry.file_name()).collect();
+        assert!(!names.iter().any(|name| name == "sys" || name == "boot" || name == "mnt"), "{names:?}");
+
+        let child_id = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(child_id, rustix::process::Signal::INT).expect("a signal");
+        child.wait().expect("an end");
+        // The same layers are in the record.
+        let config = yard.records().into_iter().find(|record| record["kind"] == "session.config");
+        let layers = config.expect("a record")["body"]["layers"].to_string();
+        for layer in ["user namespace", "network namespace", "tree"] {
+            assert!(layers.contains(layer), "{layers}");
+        }
+    }
+}
