@@ -97,7 +97,7 @@ pub fn compile(layout: &Layout, host: &Host, rules: &CageRules) -> Compiled {
     let mut tree = system::tree(host);
     let toolchains = toolchains::find(&layout.project, host, &rules.toolchains);
     tree.extend(toolchains.mounts.iter().cloned());
-    tree.extend(workspace(layout));
+    tree.extend(workspace(layout, host));
     tree.extend(denied(layout, &tree, &rules.denied));
     tree.push(bind(&rules.outputs, OUTPUTS_INSIDE, Access::ReadOnly, Owners::AsOutside));
     let path = search_path::inside(host, &layout.project, &tree);
@@ -121,7 +121,7 @@ pub fn compile(layout: &Layout, host: &Host, rules: &CageRules) -> Compiled {
 }
 
 /// Shows the workspace at the project's own path.
-fn workspace(layout: &Layout) -> Vec<Mount> {
+fn workspace(layout: &Layout, host: &Host) -> Vec<Mount> {
     let project = &layout.project;
     let mut mounts = vec![match &layout.halves {
         Halves::Overlay { base, upper, work } => Mount::Overlay {
@@ -135,7 +135,12 @@ fn workspace(layout: &Layout) -> Vec<Mount> {
     let git = project.join(".git");
     mounts.push(bind(&layout.git_dir, git, Access::ReadWrite, Owners::AsOutside));
     for objects in &layout.objects {
-        mounts.push(bind(&objects.host, &objects.inside, Access::ReadOnly, owners(&objects.host)));
+        mounts.push(bind(
+            &objects.host,
+            &objects.inside,
+            Access::ReadOnly,
+            owners(host, &objects.host),
+        ));
     }
     for path in &layout.hidden {
         if outside(layout, path).is_some_and(|path| path.exists()) {
@@ -144,7 +149,7 @@ fn workspace(layout: &Layout) -> Vec<Mount> {
     }
     for cover in &layout.read_only {
         let target = project.join(&cover.name);
-        mounts.push(bind(&cover.host, target, Access::ReadOnly, owners(&cover.host)));
+        mounts.push(bind(&cover.host, target, Access::ReadOnly, owners(host, &cover.host)));
     }
     mounts
 }
@@ -198,7 +203,10 @@ const OVERLAY_MAGIC: u64 = 0x794c_7630;
 
 /// Says whose the files of a folder of programs are inside: root's belong to the session, where
 /// the file system can show them so. In a container whose root is an overlay they stay root's.
-fn owners(path: &Path) -> Owners {
+fn owners(host: &Host, path: &Path) -> Owners {
+    if !host.is_root {
+        return Owners::AsOutside;
+    }
     match rustix::fs::statfs(path) {
         Ok(found) if u64::try_from(found.f_type).is_ok_and(|kind| kind == OVERLAY_MAGIC) => {
             Owners::AsOutside

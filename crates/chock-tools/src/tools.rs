@@ -4,17 +4,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use chock_log::{Action, Ended, Outcome, Permit, Proposal, Session, ToolCall, ToolSchema};
+use chock_log::{Permit, Session, ToolCall, ToolSchema};
 use chock_sandbox::{Cancel, Keeper, Program};
-use serde_json::Value;
 
 use crate::carry::{Carried, Work, carry_out};
 use crate::desk::Desk;
 use crate::output::Outputs;
 use crate::proposed::Proposed;
-use crate::reading::{How, Reading};
-use crate::tool::{Entry, Prepared, TABLE};
-use crate::{arguments, hint};
+use crate::reading::Reading;
+use crate::shelf::Shelf;
 
 /// What the tools of a session need.
 #[derive(Debug)]
@@ -42,16 +40,8 @@ pub struct Setup {
 #[derive(Debug)]
 pub struct Tools {
     keeper: Keeper,
-    desk: Desk,
     outputs: Outputs,
-    known: Vec<Known>,
-}
-
-/// One tool with its schema made.
-#[derive(Debug)]
-struct Known {
-    entry: &'static Entry,
-    parameters: Value,
+    shelf: Shelf,
 }
 
 impl Tools {
@@ -59,47 +49,20 @@ impl Tools {
     #[must_use]
     pub fn new(setup: Setup) -> Self {
         let Setup { keeper, project, directory, environment, shell, outputs, call_time } = setup;
-        let known =
-            TABLE.iter().map(|entry| Known { entry, parameters: (entry.parameters)() }).collect();
         let desk = Desk { project, directory, environment, shell, call_time };
-        Self { keeper, desk, outputs: Outputs::new(outputs), known }
+        Self { keeper, outputs: Outputs::new(outputs), shelf: Shelf::new(desk) }
     }
 
     /// Describes every tool to a model, always in the same order.
     #[must_use]
     pub fn schemas(&self) -> Vec<ToolSchema> {
-        let schemas = self.known.iter().map(|known| ToolSchema {
-            name: known.entry.name.to_owned(),
-            description: known.entry.description.to_owned(),
-            parameters: known.parameters.clone(),
-        });
-        schemas.collect()
+        self.shelf.schemas()
     }
 
     /// Says what a call asks for. Nothing is touched, on the host or in the cage.
     #[must_use]
     pub fn propose(&self, call: &ToolCall, session: &Session) -> Proposed {
-        match self.prepare(call, session) {
-            Ok((tool, prepared)) => propose(call, tool, prepared, &self.desk),
-            Err(words) => Proposed::Fault(Outcome::new(Ended::Fault, words)),
-        }
-    }
-
-    fn prepare(
-        &self,
-        call: &ToolCall,
-        session: &Session,
-    ) -> Result<(&'static str, Prepared), String> {
-        let known = self.known.iter().find(|known| known.entry.name == call.name);
-        let Some(Known { entry, parameters }) = known else {
-            return Err(unknown_tool(&call.name));
-        };
-        let checked = arguments::check(parameters, &call.arguments)
-            .and_then(|value| (entry.prepare)(value, &self.desk, session));
-        match checked {
-            Ok(prepared) => Ok((entry.name, prepared)),
-            Err(fault) => Err(format!("{}: {fault}", entry.name)),
-        }
+        self.shelf.propose(call, session)
     }
 
     /// Does a permitted act in a fresh cell and words what came of it.
@@ -124,29 +87,4 @@ impl Tools {
         let layers = self.keeper.layers().iter();
         layers.map(|applied| applied.layer.name().to_owned()).collect()
     }
-}
-
-fn propose(call: &ToolCall, tool: &'static str, prepared: Prepared, desk: &Desk) -> Proposed {
-    let (act, effect, reading) = match prepared {
-        Prepared::Note { event, text } => {
-            return Proposed::Note { event, outcome: Outcome::new(Ended::Done, text) };
-        }
-        Prepared::Hand { request, effect } => {
-            let directory = desk.directory.clone();
-            let act = Program::Hand { name: tool.to_owned(), request, directory };
-            (act, effect, Reading(How::Hand))
-        }
-        Prepared::Command { act, effect, reading } => (act, effect, Reading(How::Command(reading))),
-    };
-    let actions = vec![Action::below("call", &[tool])];
-    let (call, tool) = (call.id.clone(), tool.to_owned());
-    Proposed::Act { proposal: Proposal { call, tool, act, actions, effect }, reading }
-}
-
-fn unknown_tool(name: &str) -> String {
-    let names: Vec<_> = TABLE.iter().map(|entry| entry.name).collect();
-    let shown: String = name.chars().take(64).collect();
-    let meant = hint::nearest(name, names.iter().copied());
-    let meant = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
-    format!("there is no tool `{shown}`: {meant}the tools are {}", names.join(", "))
 }

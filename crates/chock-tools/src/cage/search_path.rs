@@ -27,9 +27,12 @@ pub(super) fn inside(host: &Host, project: &Path, tree: &[Mount]) -> Vec<PathBuf
             push(entry.clone());
         } else if let Ok(real) = fs::canonicalize(entry)
             && real.is_dir()
-            && is_shown(tree, &real)
         {
-            push(real);
+            if is_shown(tree, &real) {
+                push(real);
+            } else if is_target(tree, entry) {
+                push(entry.clone());
+            }
         }
     }
     for entry in USUAL {
@@ -41,6 +44,11 @@ pub(super) fn inside(host: &Host, project: &Path, tree: &[Mount]) -> Vec<PathBuf
         push(Path::new(HOME).join(entry));
     }
     path
+}
+
+/// Says whether something is bound at a path, from elsewhere.
+fn is_target(tree: &[Mount], path: &Path) -> bool {
+    tree.iter().any(|mount| matches!(mount, Mount::Bind { target, .. } if path == target))
 }
 
 /// Finds the shell for command lines: `bash`, else `sh`.

@@ -312,11 +312,10 @@ impl Search<'_> {
         if removed || !plain || path.starts_with(self.project) || is_of_system(&path) {
             return false;
         }
-        if is_too_much(&real, self.host) || self.project.starts_with(&real) && real == *self.project
-        {
+        if is_too_much(&real, self.host) {
             return false;
         }
-        self.found.mounts.push(bind(&real, &path, Access::ReadOnly, owners(&real)));
+        self.found.mounts.push(bind(&real, &path, Access::ReadOnly, owners(self.host, &real)));
         self.shown.push(path);
         true
     }

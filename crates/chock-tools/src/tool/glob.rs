@@ -11,6 +11,7 @@ use super::{Prepared, Tool};
 use crate::answer::{Done, Trouble};
 use crate::desk::{Desk, Place};
 use crate::hands::Handed;
+use crate::lines::Lines;
 use crate::names::{count, escaped, shown};
 use crate::walk::{Found, Kind, Wanted, walk};
 
@@ -85,12 +86,13 @@ impl Handed for Glob {
             }
         })?;
         let found = found.into_inner().expect("invariant: no thread panics holding it");
-        let left = found.total.saturating_sub(PATHS_MAX as u64);
-        let mut text = String::new();
+        let beyond = found.total.saturating_sub(PATHS_MAX as u64);
+        let mut lines = Lines::default();
         for (path, ()) in found.into_kept() {
-            text.push_str(&escaped(&path));
-            text.push('\n');
+            lines.push(&escaped(&path));
         }
+        let (mut text, left) = lines.finish();
+        let left = left + beyond;
         if text.is_empty() {
             text = none(&pattern);
         }

@@ -21,6 +21,7 @@ use super::{Prepared, Tool};
 use crate::answer::{Done, Trouble};
 use crate::desk::{Desk, Place};
 use crate::hands::Handed;
+use crate::lines::Lines;
 use crate::names::{count, escaped, shown};
 use crate::walk::{Found, Kind, Wanted, walk};
 
@@ -119,6 +120,7 @@ fn matcher(pattern: &str, case_insensitive: bool) -> Result<RegexMatcher, String
     }
     RegexMatcherBuilder::new()
         .case_insensitive(case_insensitive)
+        .multi_line(true)
         .crlf(true)
         .size_limit(EXPRESSION_BYTES_MAX)
         .dfa_size_limit(EXPRESSION_BYTES_MAX)
@@ -186,7 +188,7 @@ fn search(
     // A FIFO could have taken the place since: without NONBLOCK its opening would wait.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, FileMode::empty())?);
-    let mut hits = Hits { mode, matches: 0, lines: Vec::new(), matched: 0 };
+    let mut hits = Hits { mode, matches: 0, lines: Vec::new() };
     searcher.search_file(matcher, &file, &mut hits)?;
     Ok(hits)
 }
@@ -199,8 +201,6 @@ struct Hits {
     matches: u64,
     /// The first of them, with the lines around.
     lines: Vec<Line>,
-    /// How many of `lines` match.
-    matched: u64,
 }
 
 #[derive(Debug)]
@@ -213,7 +213,6 @@ enum Line {
 impl Hits {
     fn keep(&mut self, line: Line) {
         if self.lines.len() < LINES_MAX {
-            self.matched += u64::from(matches!(line, Line::Match(..)));
             self.lines.push(line);
         }
     }
@@ -273,46 +272,48 @@ struct Totals {
 }
 
 fn content(found: Found<Hits>, totals: &Totals) -> String {
-    let (mut text, mut lines, mut files, mut matched) = (String::new(), 0, 0, 0);
+    let (mut lines, mut taken, mut files, mut matched) = (Lines::default(), 0, 0, 0);
     for (path, hits) in found.into_kept() {
         let path = escaped(&path);
         let around = hits.lines.iter().any(|line| matches!(line, Line::Around(..)));
-        if around && !text.is_empty() {
-            text.push_str("--\n");
+        if around && files > 0 {
+            lines.push("--");
         }
         files += 1;
-        for line in hits.lines.iter().take(LINES_MAX - lines) {
-            lines += 1;
-            matched += u64::from(matches!(line, Line::Match(..)));
-            text.push_str(&match line {
-                Line::Match(number, words) => format!("{path}:{number}:{words}\n"),
-                Line::Around(number, words) => format!("{path}-{number}-{words}\n"),
-                Line::Break => "--\n".into(),
-            });
+        for line in hits.lines.iter().take(LINES_MAX - taken) {
+            taken += 1;
+            let (text, matches) = match line {
+                Line::Match(number, words) => (format!("{path}:{number}:{words}"), 1),
+                Line::Around(number, words) => (format!("{path}-{number}-{words}"), 0),
+                Line::Break => ("--".into(), 0),
+            };
+            if lines.push(&text) {
+                matched += matches;
+            }
         }
     }
+    let (mut text, _) = lines.finish();
     let left = totals.matches.saturating_sub(matched);
     if left > 0 {
-        let (left, files) = (count(left, "more matching line"), totals.files - files);
-        let files = if files > 0 {
-            format!(", {} among them", count(files, "more file"))
-        } else {
-            "".into()
+        let left = count(left, "more matching line");
+        let beyond = match totals.files.saturating_sub(files) {
+            0 => String::new(),
+            beyond => format!(", {} among them", count(beyond, "more file")),
         };
         text.push_str(&format!(
-            "[chock: {left} not shown{files}; narrow the pattern, the path or the glob]\n"
+            "[chock: {left} not shown{beyond}; narrow the pattern, the path or the glob]\n"
         ));
     }
     ended(text, totals)
 }
 
 fn files(found: Found<Hits>, totals: &Totals, line: impl Fn(&str, &Hits) -> String) -> String {
-    let mut text = String::new();
+    let mut lines = Lines::default();
     for (path, hits) in found.into_kept() {
-        text.push_str(&line(&escaped(&path), &hits));
-        text.push('\n');
+        lines.push(&line(&escaped(&path), &hits));
     }
-    let left = totals.files.saturating_sub(FILES_MAX as u64);
+    let (mut text, left) = lines.finish();
+    let left = left + totals.files.saturating_sub(FILES_MAX as u64);
     if left > 0 {
         text.push_str(&format!("[chock: {} not shown]\n", count(left, "more file")));
     }
@@ -328,4 +329,116 @@ fn ended(mut text: String, totals: &Totals) -> String {
         text.push_str(&format!("[chock: {unread} could not be read]\n"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::answer::Answer;
+    use crate::hands::tests::ask;
+
+    fn tree(files: &[(&str, &[u8])]) -> TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, contents) in files {
+            let path = directory.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, contents).unwrap();
+        }
+        directory
+    }
+
+    fn request(directory: &TempDir, pattern: &str, mode: Mode) -> Request {
+        let open = directory.path().to_str().unwrap().to_owned();
+        Request {
+            place: Place { open, key: "k".into(), inside: true },
+            pattern: pattern.into(),
+            glob: None,
+            case_insensitive: false,
+            context: 0,
+            mode,
+        }
+    }
+
+    #[track_caller]
+    fn grep(directory: &TempDir, request: &Request) -> String {
+        match ask("grep", &serde_json::to_vec(request).unwrap()) {
+            Answer::Done(done) => {
+                done.text.replace(&format!("{}/", directory.path().display()), "")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_matches_is_shown_by_mode() {
+        let directory = tree(&[
+            ("b.txt", b"x one\nTwo\none\n"),
+            ("a/c.txt", b"one\r\nend one\r\n"),
+            ("binary", b"one\n\0\n"),
+            ("latin", b"caf\xe9 one\n"),
+            ("last", b"no newline one"),
+        ]);
+        let ask = |pattern: &str, mode| grep(&directory, &request(&directory, pattern, mode));
+        let content = "a/c.txt:2:end one\nb.txt:1:x one\nlast:1:no newline one\n\
+                       latin:1:caf\u{fffd} one\n";
+        assert_eq!(ask(" one$", Mode::Content), content);
+        assert_eq!(ask("one", Mode::Count), "a/c.txt:2\nb.txt:2\nlast:1\nlatin:1\n");
+        assert_eq!(ask("one", Mode::Files), "a/c.txt\nb.txt\nlast\nlatin\n");
+        assert_eq!(ask("absent", Mode::Content), "[chock: no line matches]\n");
+        let two = Request { case_insensitive: true, ..request(&directory, "two", Mode::Content) };
+        assert_eq!(grep(&directory, &two), "b.txt:2:Two\n");
+        let only =
+            Request { glob: Some("!*.txt".into()), ..request(&directory, "one", Mode::Files) };
+        assert_eq!(grep(&directory, &only), "last\nlatin\n");
+    }
+
+    #[test]
+    fn lines_around_matches_are_grouped() {
+        let directory = tree(&[("a", b"1\n2\nx\n4\n5\n6\nx\n8\n"), ("b", b"x\n2\n")]);
+        let request = Request { context: 1, ..request(&directory, "x", Mode::Content) };
+        let expected = "a-2-2\na:3:x\na-4-4\n--\na-6-6\na:7:x\na-8-8\n--\nb:1:x\nb-2-2\n";
+        assert_eq!(grep(&directory, &request), expected);
+    }
+
+    #[test]
+    fn lines_files_and_bytes_are_bounded_and_the_rest_is_counted() {
+        let many = "x\n".repeat(150);
+        let directory = tree(&[
+            ("a", many.as_bytes()),
+            ("b", many.as_bytes()),
+            ("c", many.as_bytes()),
+            ("wide", &[b'x'; 3000]),
+        ]);
+        let text = grep(&directory, &request(&directory, "x", Mode::Content));
+        assert_eq!(text.lines().count(), LINES_MAX + 1);
+        let last = text.lines().last().unwrap();
+        assert!(last.contains("251 more matching lines not shown, 2 more files among"), "{last}");
+        let only = Request { glob: Some("wide".into()), ..request(&directory, "x", Mode::Content) };
+        let text = grep(&directory, &only);
+        assert!(text.len() < 600 && text.contains("[chock: 2500 more bytes in this line]"));
+
+        let wide = format!("{}\n", "x".repeat(480)).repeat(200);
+        let directory = tree(&[("f", wide.as_bytes())]);
+        let text = grep(&directory, &request(&directory, "x", Mode::Content));
+        assert!(text.len() < 65 * 1024, "{}", text.len());
+        assert!(text.contains("more matching lines not shown; narrow"), "{}", text.len());
+    }
+
+    #[test]
+    fn an_expression_that_is_none_is_a_fault_that_shows_where() {
+        for (pattern, words) in [("a(b", "unclosed group"), ("*", "repetition"), ("", "is empty")] {
+            let fault = matcher(pattern, false).unwrap_err();
+            assert!(fault.starts_with("`pattern` ") && fault.contains(words), "{fault}");
+        }
+        assert!(matcher("a(b", false).unwrap_err().contains('^'));
+        assert!(matcher("a\nb", false).unwrap_err().contains("not allowed"));
+        let huge = matcher(r"(?:\w{1000}){1000}", false).unwrap_err();
+        assert!(huge.contains("limit") || huge.contains("size"), "{huge}");
+    }
 }

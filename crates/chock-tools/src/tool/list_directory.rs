@@ -12,6 +12,7 @@ use crate::answer::{Done, Operation, Trouble};
 use crate::desk::{Desk, Place};
 use crate::file::trouble;
 use crate::hands::Handed;
+use crate::lines::Lines;
 use crate::names::{count, escaped, shown};
 
 /// The most names of one answer.
@@ -69,15 +70,17 @@ impl Handed for ListDirectory {
             entries.push(entry.map_err(fault)?);
         }
         entries.sort_by_key(fs::DirEntry::file_name);
-        let mut text = String::new();
+        let mut lines = Lines::default();
         for entry in entries.iter().take(NAMES_MAX) {
-            text.push_str(&line(entry));
-            text.push('\n');
+            lines.push(&line(entry));
         }
+        let (mut text, left) = lines.finish();
+        let left = left + entries.len().saturating_sub(NAMES_MAX) as u64;
         if entries.is_empty() {
             text = format!("[chock: {path} is empty]\n");
-        } else if entries.len() > NAMES_MAX {
-            let left = count((entries.len() - NAMES_MAX) as u64, "more name");
+        }
+        if left > 0 {
+            let left = count(left, "more name");
             text.push_str(&format!("[chock: {left} not shown; glob finds names by pattern]\n"));
         }
         Ok(Done { text, ..Done::default() })

@@ -1,5 +1,7 @@
 //! What enters a cage of a home, of `PATH` and of the environment, and what does not.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;

@@ -1,5 +1,7 @@
 //! `run_command` in a cell: how commands end, what is kept of their output, what they find.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use std::time::{Duration, Instant};
 
 use chock_log::{Ended, Outcome};
@@ -139,10 +141,7 @@ fn a_command_finds_itself_at_home() {
     assert_eq!(lines[3..5], ["network-off", "/run/chock/home"], "{text}");
     assert!(lines[5].starts_with("/tmp/tmp."), "{text}");
     yard.run("touch ~/x; test -w ~/x && test -r /etc/ld.so.cache && ! test -e /etc/shadow");
-    assert_eq!(
-        yard.run("ls /; test ! -e /root -a ! -e /var -a ! -e /sys || echo there").contains("home"),
-        false
-    );
+    yard.run("test ! -e /var && test ! -e /sys && test ! -e /etc/gitconfig");
     yard.run(
         "git add -A && git commit -q --allow-empty -m x && git switch -qc b && git log --oneline",
     );

@@ -1,5 +1,7 @@
 //! The file tools in a cell: what they do, what they refuse, and what is the wall's.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use std::fs;
 use std::path::Path;
 
