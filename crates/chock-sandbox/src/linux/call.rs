@@ -60,7 +60,7 @@ pub(crate) fn run(
     keeper.refill();
     sent.map_err(|errno| SandboxFault::Talk { step: "send the order", source: errno.into() })?;
     let status = heard.status.ok_or(SandboxFault::Lost { what: "the end of a cell" })?;
-    let (ended, limits) = conclude(status, stopped, heard.not_started);
+    let (ended, limits) = conclude(status, stopped, heard.not_started, keeper.memory_ran_out());
     let mut layers = keeper.layers().to_vec();
     layers.retain(|held| heard.layers.iter().all(|applied| applied.layer != held.layer));
     layers.append(&mut heard.layers);
@@ -159,21 +159,26 @@ impl Heard {
     }
 }
 
-/// Names the end of a call.
+/// Names the end of a call, and the limits that were hit.
 fn conclude(
     status: i32,
     stopped: Option<Stopped>,
     not_started: Option<Ended>,
+    memory_ran_out: bool,
 ) -> (Ended, Vec<LimitKind>) {
     let (signal, code) = (status & 0x7f, (status >> 8) & 0xff);
     // A shell reports the signal of what it ran as its own code.
     let too_large = signal == libc::SIGXFSZ || (signal == 0 && code == 128 + libc::SIGXFSZ);
-    let limits = if too_large { vec![LimitKind::FileSize] } else { Vec::new() };
+    let hit = [(LimitKind::Memory, memory_ran_out), (LimitKind::FileSize, too_large)];
+    let limits = hit.into_iter().filter_map(|(limit, hit)| hit.then_some(limit)).collect();
     let ended = match (not_started, stopped) {
         (Some(not_started), _) => not_started,
         (None, Some(Stopped::Time)) => Ended::TimedOut,
         (None, Some(Stopped::Cancel)) => Ended::Cancelled,
         (None, None) if signal == libc::SIGXFSZ => Ended::Limit(LimitKind::FileSize),
+        (None, None) if signal == libc::SIGKILL && memory_ran_out => {
+            Ended::Limit(LimitKind::Memory)
+        }
         (None, None) if signal != 0 => Ended::Signalled(signal),
         (None, None) => Ended::Exited(code),
     };
@@ -275,14 +280,18 @@ mod tests {
 
     #[test]
     fn the_end_is_named() {
-        let ended = |status, stopped| conclude(status, stopped, None).0;
+        let ended = |status, stopped| conclude(status, stopped, None, false).0;
         assert_eq!(ended(0, None), Ended::Exited(0));
         assert_eq!(ended(3 << 8, None), Ended::Exited(3));
         assert_eq!(ended(9, None), Ended::Signalled(9));
         assert_eq!(ended(9, Some(Stopped::Time)), Ended::TimedOut);
         assert_eq!(ended(9, Some(Stopped::Cancel)), Ended::Cancelled);
         assert_eq!(ended(libc::SIGXFSZ, None), Ended::Limit(LimitKind::FileSize));
-        let (ended, limits) = conclude((128 + libc::SIGXFSZ) << 8, None, None);
+        let (ended, limits) = conclude((128 + libc::SIGXFSZ) << 8, None, None, false);
         assert_eq!((ended, limits), (Ended::Exited(153), vec![LimitKind::FileSize]));
+        let memory = vec![LimitKind::Memory];
+        let dead = conclude(libc::SIGKILL, None, None, true);
+        assert_eq!(dead, (Ended::Limit(LimitKind::Memory), memory.clone()));
+        assert_eq!(conclude(1 << 8, None, None, true), (Ended::Exited(1), memory));
     }
 }

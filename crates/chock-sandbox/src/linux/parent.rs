@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use super::cgroup::Group;
 use super::ids::{self, Ids};
 use super::plan::Plan;
 use super::talk::{self, Report};
@@ -31,6 +32,8 @@ pub(crate) struct Keeper {
     pub(super) ids: Ids,
     pub(super) wall_time: Duration,
     stub: Child,
+    /// Removed after the stub has ended.
+    group: Option<Group>,
 }
 
 /// The control socket, and the cells that were asked for over it.
@@ -56,7 +59,12 @@ impl Keeper {
     ) -> Result<Self, SandboxFault> {
         let ids = whom(user)?;
         let start = |step| move |errno: Errno| SandboxFault::Start { step, source: errno.into() };
-        let plan = Plan { user, containment, cage: cage.clone() };
+        let group = match containment {
+            Containment::BestEffort => Group::make(&cage.limits),
+            Containment::ProcessLimits => None,
+        };
+        let groups = group.as_ref().map(|it| it.directories().to_vec()).unwrap_or_default();
+        let plan = Plan { user, groups, cage: cage.clone() };
         let (control, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(start("make a socket"))?;
@@ -65,7 +73,7 @@ impl Keeper {
         let stub = spawn(program, theirs)?;
         let line = Line { control: Some(control), asked: 0, warm };
         let (line, wall_time) = (Mutex::new(line), cage.limits.wall_time);
-        let mut keeper = Self { line, layers: Vec::new(), ids, wall_time, stub };
+        let mut keeper = Self { line, layers: Vec::new(), ids, wall_time, stub, group };
         keeper.layers = keeper.wait_until_ready()?;
         keeper.refill();
         Ok(keeper)
@@ -88,6 +96,11 @@ impl Keeper {
                 Err(SandboxFault::Lost { what: "the keeper's first report" })
             }
         }
+    }
+
+    /// Says whether the session's memory ran out since this was asked last.
+    pub(super) fn memory_ran_out(&self) -> bool {
+        self.group.as_ref().is_some_and(Group::memory_ran_out)
     }
 
     /// Returns the socket of a cell: one that was asked for before, or a new one.

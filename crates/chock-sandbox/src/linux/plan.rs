@@ -1,4 +1,4 @@
-//! What Chock tells the stub: whom to become, the cage, and the wish for a control group.
+//! What Chock tells the stub: whom to become, which control groups to join, and the cage.
 
 use std::ffi::OsString;
 use std::io::{Read, Seek, Write};
@@ -12,8 +12,7 @@ use rustix::io::Errno;
 
 use super::wire::{Reader, Torn, Writer};
 use crate::{
-    Access, Cage, Containment, CoverKind, Filter, Grant, Home, Limits, MOUNTS_MAX, Mount, Owners,
-    SessionUser,
+    Access, Cage, CoverKind, Filter, Grant, Home, Limits, MOUNTS_MAX, Mount, Owners, SessionUser,
 };
 
 /// The most bytes of a plan: every mount with two paths of the kernel's longest length.
@@ -22,12 +21,16 @@ pub(super) const PLAN_MAX: u64 = 64 << 20;
 /// The longest path or text of a plan, in bytes.
 const BYTES_MAX: usize = 64 * 1024;
 
+/// One control group, or one for memory and one for processes.
+const GROUPS_MAX: usize = 2;
+
 /// What one session is to be.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     /// Whom to become, when started as root of the machine.
     pub(super) user: Option<SessionUser>,
-    pub(super) containment: Containment,
+    /// The control groups to join.
+    pub(super) groups: Vec<PathBuf>,
     pub(super) cage: Cage,
 }
 
@@ -48,7 +51,10 @@ impl Plan {
         let user = self.user.unwrap_or(SessionUser { uid: 0, gid: 0 });
         writer.number(user.uid);
         writer.number(user.gid);
-        writer.number(u32::from(self.containment == Containment::BestEffort));
+        writer.number(u32::try_from(self.groups.len()).expect("invariant: one or two groups"));
+        for group in &self.groups {
+            write_path(&mut writer, group);
+        }
         write_limits(&mut writer, &self.cage.limits);
         writer.number(u32::from(self.cage.filter.jit == Grant::Allow));
         writer.number(u32::from(self.cage.filter.debug == Grant::Allow));
@@ -73,10 +79,11 @@ impl Plan {
         let mut reader = Reader::new(bytes);
         let (uid, gid) = (reader.number()?, reader.number()?);
         let user = (uid != 0 && gid != 0).then_some(SessionUser { uid, gid });
-        let containment = match reader.number()? {
-            0 => Containment::ProcessLimits,
-            _ => Containment::BestEffort,
-        };
+        let count = reader.number()? as usize;
+        if count > GROUPS_MAX {
+            return Err(Torn);
+        }
+        let groups = (0..count).map(|_| read_path(&mut reader)).collect::<Result<_, _>>()?;
         let limits = read_limits(&mut reader)?;
         let filter = Filter { jit: read_grant(&mut reader)?, debug: read_grant(&mut reader)? };
         let home = match reader.number()? {
@@ -89,7 +96,7 @@ impl Plan {
         }
         let tree = (0..count).map(|_| read_mount(&mut reader)).collect::<Result<_, _>>()?;
         reader.end()?;
-        Ok(Self { user, containment, cage: Cage { tree, home, limits, filter } })
+        Ok(Self { user, groups, cage: Cage { tree, home, limits, filter } })
     }
 }
 
@@ -272,7 +279,8 @@ mod tests {
         let home = Home::Directory("/h".into());
         let cage = Cage { tree, home, limits: Limits::default(), filter };
         let user = Some(SessionUser { uid: 5, gid: 6 });
-        let plan = Plan { user, containment: Containment::BestEffort, cage };
+        let groups = vec!["/g".into(), "/h".into()];
+        let plan = Plan { user, groups, cage };
         let read = Plan::unseal(plan.seal().expect("memory")).expect("a plan");
         assert_eq!(format!("{plan:?}"), format!("{read:?}"));
         let bytes = plan.encode();

@@ -61,7 +61,7 @@ fn prepare() -> Result<(), Errno> {
 fn start(control: BorrowedFd<'_>, hands: &'static [Hand]) -> Result<(), Fail> {
     let at = |step| Fail::at(Layer::UserNamespace, step);
     let plan = receive_plan(control).map_err(at("read the plan"))?;
-    let mut layers: Vec<Applied> = cgroup::join(&plan).into_iter().collect();
+    let mut layers: Vec<Applied> = cgroup::join(&plan.groups).into_iter().collect();
     let outside = Namespaces::of_self()?;
     let sources = as_root(&plan, &mut layers)?;
     let ids = Ids::current();

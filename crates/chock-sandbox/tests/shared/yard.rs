@@ -77,7 +77,10 @@ impl Yard {
         let probe = env!("CARGO_BIN_EXE_cage-probe");
         // The copy belongs to root: a link would change the owner of the original.
         if std::fs::hard_link(probe, yard.probe()).is_err() {
-            std::fs::copy(probe, yard.probe()).expect("a copy of the probe");
+            // By a process of its own: a descriptor of ours that is open for writing may be in
+            // some other test's child at the moment, and then the file is busy.
+            let copied = Command::new("cp").arg(probe).arg(yard.probe()).status();
+            assert!(copied.expect("cp").success(), "a copy of the probe");
         }
         yard
     }
