@@ -29,6 +29,7 @@ fn refs_remotes_and_patterns_come_along_and_secrets_do_not() {
     assert_eq!(read("info/exclude"), "*.swp\n");
     let config = read("config");
     assert!(config.contains("url = \"https://host.invalid/a.git\""), "{config}");
+    assert!(config.contains("checkStat = \"minimal\""), "{config}");
     for word in ["token", "secret", "alias", "Authorization"] {
         assert!(!config.contains(word), "{config}");
     }
