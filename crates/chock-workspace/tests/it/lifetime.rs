@@ -62,7 +62,7 @@ fn what_a_killed_start_left_is_made_anew() {
     let yard = Yard::filled();
     let session = yard.path("state/one.work");
     fs::create_dir(&session).unwrap();
-    put(&session, "upper/stray", "x\n");
+    put(&session, "halves/upper/stray", "x\n");
     put(&session, "git/config", "x\n");
     put(&session, "store/objects/tmp_object_git2_x", "x\n");
     let workspace = yard.workspace();
