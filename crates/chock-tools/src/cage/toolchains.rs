@@ -151,7 +151,7 @@ const ROWS: [Row; 19] = [
     row(
         "linuxbrew",
         Some("HOMEBREW_PREFIX"),
-        &["/home/linuxbrew/.linuxbrew", ".linuxbrew"],
+        &[".linuxbrew"],
         &["Cellar", "bin", "lib", "libexec", "opt", "sbin", "share"],
     ),
 ];
@@ -209,7 +209,7 @@ impl Search<'_> {
         }
         let Some(named) = self.root(row) else { return };
         let Ok(root) = fs::canonicalize(&named) else { return };
-        if !self.is_led_to(row, &root) || !root.join(row.mark).exists() {
+        if !self.is_led_to(row, &named, &root) || !root.join(row.mark).exists() {
             return;
         }
         let mut entered = root.starts_with("/usr");
@@ -236,21 +236,23 @@ impl Search<'_> {
             let said = PathBuf::from(said);
             return said.is_absolute().then_some(said);
         }
-        let home = self.host.home.as_deref().filter(|home| home.is_absolute());
-        let places = row.places.iter().filter_map(|place| {
-            Some(if place.starts_with('/') { PathBuf::from(place) } else { home?.join(place) })
-        });
-        places.into_iter().find(|place| place.join(row.mark).exists())
+        let home = self.host.home.as_deref().filter(|home| home.is_absolute())?;
+        let mut places = row.places.iter().map(|place| home.join(place));
+        places.find(|place| place.join(row.mark).exists())
     }
 
-    fn is_led_to(&self, row: &Row, root: &Path) -> bool {
+    fn is_led_to(&self, row: &Row, named: &Path, root: &Path) -> bool {
         let said = row
             .variable
             .is_some_and(|name| self.host.variables.contains_key(OsString::from(name).as_os_str()));
         let follows =
             row.follows.is_some_and(|name| self.found.names.iter().any(|other| other == name));
-        let leads =
-            |entry: &PathBuf| fs::canonicalize(entry).is_ok_and(|entry| entry.starts_with(root));
+        let leads = |entry: &PathBuf| {
+            let real = fs::canonicalize(entry);
+            entry.starts_with(named)
+                || entry.starts_with(root)
+                || real.is_ok_and(|real| real.starts_with(root))
+        };
         said || follows || self.host.path.iter().any(leads)
     }
 

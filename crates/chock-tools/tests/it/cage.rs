@@ -164,14 +164,17 @@ impl Yard {
     }
 
     fn compile(&self) -> Compiled {
-        let host = Host {
+        self.compile_for(&Host {
             home: Some(self.at("home")),
             path: self.path.clone(),
             variables: self.variables.clone(),
             is_root: false,
             uid: 1234,
             gid: 1235,
-        };
+        })
+    }
+
+    fn compile_for(&self, host: &Host) -> Compiled {
         let rules = CageRules {
             limits: Limits::default(),
             filter: Filter::default(),
@@ -181,7 +184,7 @@ impl Yard {
             outputs: self.at("outputs"),
             home: Home::Scratch { bytes: 1 << 20 },
         };
-        let compiled = compile(&self.layout(), &host, &rules);
+        let compiled = compile(&self.layout(), host, &rules);
         compiled.cage.check().expect("a cage that makes sense");
         compiled
     }
@@ -304,7 +307,7 @@ fn the_environment_is_a_list_of_names() {
         ("GIT_DIR", "/x"),
         ("INDEX", "https://u:hunter2@host/simple"),
         ("RUSTUP_TOOLCHAIN", "nightly"),
-        ("HOME", "/home/person"),
+        ("HOME", "/somewhere/else"),
     ] {
         yard.variables.insert(name.into(), value.into());
     }
@@ -376,4 +379,49 @@ fn the_workspace_stands_at_the_project_s_path() {
     });
     let passwd = String::from_utf8(passwd.unwrap().clone()).unwrap();
     assert!(passwd.contains("chock:x:1234:1235:Chock:/run/chock/home:"), "{passwd}");
+}
+
+#[test]
+fn folders_that_are_links_are_shown_where_they_are_named() {
+    let mut yard = Yard::new();
+    fs::rename(yard.home(".cargo/bin"), yard.at("cargo-programs")).unwrap();
+    symlink(yard.at("cargo-programs"), yard.home(".cargo/bin")).unwrap();
+    fs::rename(yard.home(".bun"), yard.at("bun")).unwrap();
+    symlink(yard.at("bun"), yard.home(".bun")).unwrap();
+    yard.path = vec![yard.home(".cargo/bin"), yard.home(".bun/bin")];
+    let compiled = yard.compile();
+    let tree = &compiled.cage.tree;
+    assert!(tree.iter().any(|mount| matches!(mount, Mount::Bind { source, target, .. }
+        if *source == yard.at("cargo-programs") && *target == yard.home(".cargo/bin"))));
+    assert!(tree.iter().any(|mount| matches!(mount, Mount::Link { target, to }
+        if *target == yard.home(".bun") && *to == yard.at("bun"))));
+    assert!(reaches(&compiled, &yard.at("bun/bin/bun")));
+    assert!(!reaches(&compiled, &yard.at("bun/install/cache/x")));
+    let path: Vec<_> = std::env::split_paths(variable(&compiled, "PATH").unwrap()).collect();
+    assert_eq!(path[..2], [yard.home(".cargo/bin"), yard.at("bun/bin")]);
+}
+
+#[test]
+fn a_home_that_is_no_home_brings_nothing() {
+    let yard = Yard::new();
+    for home in ["/", "/usr", "relative", ""] {
+        let host = Host {
+            home: Some(home.into()),
+            path: vec!["/".into(), "/home".into(), "/etc".into(), "..".into()],
+            variables: BTreeMap::from([
+                ("CARGO_HOME".into(), "/".into()),
+                ("PYENV_ROOT".into(), "..".into()),
+                ("JAVA_HOME".into(), "/usr".into()),
+                ("UV_TOOL_DIR".into(), "/".into()),
+                ("GOBIN".into(), "/etc".into()),
+            ]),
+            is_root: false,
+            uid: 1,
+            gid: 1,
+        };
+        let compiled = yard.compile_for(&host);
+        for path in ["/", "/home", "/etc", "/root", "/var"] {
+            assert!(!reaches(&compiled, Path::new(path)), "{home}: {path}");
+        }
+    }
 }

@@ -275,3 +275,47 @@ fn names_are_listed_found_and_searched() {
         "src/b.rs-1-// One\nsrc/b.rs:2:fn two() {\nsrc/b.rs-3-    one();\n"
     );
 }
+
+#[test]
+fn a_project_may_have_any_name() {
+    for name in
+        [&b"a b'\"$(x)"[..], b"new\nline", b"\xff\xfe", "naïve 🦀".as_bytes(), b"c:o,m=ma\\"]
+    {
+        let mut yard = Yard::with(Wish { name, directory: "src", ..Wish::default() });
+        done(&yard.call("read_file", &json!({"path": "../a.txt"})));
+        let edit = json!({"path": "../a.txt", "old_string": "one", "new_string": "1"});
+        done(&yard.call("edit_file", &edit));
+        let found = yard.call("grep", &json!({"pattern": "two", "path": ".."}));
+        assert_eq!(found.text, "../a.txt:2:two\n");
+        assert_eq!(yard.run("cat ../a.txt"), "1\ntwo\nthree\n");
+        done(&yard.call("write_file", &json!({"path": "new", "content": "x"})));
+        let status = yard.run("git status --porcelain");
+        assert_eq!(status, " M a.txt\n?? src/new\n", "{}", name.escape_ascii());
+    }
+}
+
+#[test]
+fn the_largest_file_is_written_and_read_back() {
+    let mut yard = Yard::new();
+    let line = format!("{}\n", "é".repeat(127));
+    let content = line.repeat((4 << 20) / line.len());
+    done(&yard.call("write_file", &json!({"path": "big", "content": content})));
+    let read = yard.call("read_file", &json!({"path": "big", "offset": 16000}));
+    done(&read);
+    assert_eq!(read.bytes_kept, read.text.len() as u64);
+    let size = yard.run("stat -c %s big");
+    assert_eq!(size, format!("{}\n", content.len()));
+    let edit = json!({"path": "big", "old_string": "é\n", "new_string": "é.\n"});
+    fault(&yard.call("edit_file", &edit), "times (lines 1, 2,");
+}
+
+#[test]
+fn a_file_made_between_two_calls_is_not_overwritten_unseen() {
+    let mut yard = Yard::new();
+    let read = yard.call("read_file", &json!({"path": "later"}));
+    fault(&read, "is not there");
+    yard.run("echo mine > later");
+    let write = json!({"path": "later", "content": "x"});
+    fault(&yard.call("write_file", &write), "was not read in this session");
+    assert_eq!(yard.contents("later"), "mine\n");
+}

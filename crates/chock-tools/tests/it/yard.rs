@@ -1,8 +1,9 @@
 //! A git project, a session's workspace of it, its sandbox, its log and its tools.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub(crate) struct Wish {
     /// Files of the project, committed before the session starts, by name.
     pub(crate) files: &'static [(&'static str, &'static [u8])],
     pub(crate) call_time: Option<Duration>,
+    /// The project's directory, `project` when empty.
+    pub(crate) name: &'static [u8],
 }
 
 /// A session and everything it stands on, thrown away at the end.
@@ -57,13 +60,14 @@ impl Yard {
     pub(crate) fn with(wish: Wish) -> Self {
         let directory = tempfile::Builder::new().prefix("tools-").tempdir().expect("a yard");
         let at = |name: &str| directory.path().join(name);
-        for name in ["project/src", "sessions", "cache", "outputs", "outside"] {
+        for name in ["sessions", "cache", "outputs", "outside"] {
             fs::create_dir_all(at(name)).expect("a directory");
         }
         fs::write(at("outside/canary"), "untouched").expect("a canary");
-        let project = at("project");
+        let name = if wish.name.is_empty() { b"project" } else { wish.name };
+        let project = directory.path().join(OsStr::from_bytes(name));
         commit(&project, wish.files);
-        let workspace = open_workspace(directory.path());
+        let workspace = open_workspace(directory.path(), &project);
         let host = host();
         let limits = Limits { scratch_bytes: 256 << 20, ..wish.limits };
         let rules = CageRules {
@@ -192,7 +196,7 @@ pub(crate) fn host() -> Host {
     }
 }
 
-fn open_workspace(yard: &Path) -> Workspace {
+fn open_workspace(yard: &Path, project: &Path) -> Workspace {
     let host = host();
     let surroundings = Surroundings {
         search_path: host.variables[&OsString::from("PATH")].clone(),
@@ -200,7 +204,7 @@ fn open_workspace(yard: &Path) -> Workspace {
         config_home: None,
         own_directories: Vec::new(),
     };
-    let project = Project::find(&yard.join("project"), &surroundings).expect("a project");
+    let project = Project::find(project, &surroundings).expect("a project");
     let opening = Opening {
         session: yard.join("sessions/one"),
         cache: yard.join("cache"),
