@@ -120,9 +120,10 @@ fn lower_itself() -> Result<(), Fail> {
 
 /// Waits for the command or a hang-up, ends everything, and reports.
 fn supervise(socket: BorrowedFd<'_>, children: BorrowedFd<'_>, command: Pid) -> i32 {
-    let status = wait(socket, children, command);
-    let status = end_everything(command, status);
-    if Report::Ended(status.unwrap_or(libc::SIGKILL)).send(socket, &[]).is_err() {
+    let mut family = Family { command, status: None, empty: false };
+    wait(socket, children, &mut family);
+    family.end();
+    if Report::Ended(family.status.unwrap_or(libc::SIGKILL)).send(socket, &[]).is_err() {
         return 0;
     }
     // The parent hangs up when its record is written: until then this process keeps the
@@ -132,55 +133,59 @@ fn supervise(socket: BorrowedFd<'_>, children: BorrowedFd<'_>, command: Pid) -> 
     0
 }
 
-/// Returns the command's status; `None` when Chock hung up first.
-fn wait(socket: BorrowedFd<'_>, children: BorrowedFd<'_>, command: Pid) -> Option<i32> {
+/// Waits until the command has ended, or Chock hung up.
+fn wait(socket: BorrowedFd<'_>, children: BorrowedFd<'_>, family: &mut Family) {
     loop {
         let mut polled =
             [PollFd::new(&socket, PollFlags::RDHUP), PollFd::new(&children, PollFlags::IN)];
         match poll(&mut polled, None) {
             Ok(_) | Err(Errno::INTR) => {}
-            Err(_) => return None,
+            Err(_) => return,
         }
-        let hung_up = polled[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP);
         if polled[1].revents().contains(PollFlags::IN) {
             let _ = rustix::io::read(children, &mut [0u8; 128]);
-            let ended = reap(command, WaitOptions::NOHANG);
-            if ended.is_some() {
-                return ended;
+            while family.reap(WaitOptions::NOHANG) {}
+        }
+        let hung_up = polled[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP);
+        if hung_up || family.status.is_some() {
+            return;
+        }
+    }
+}
+
+/// The processes of a cell: every orphan becomes init's child, so no child means none at all.
+struct Family {
+    command: Pid,
+    status: Option<i32>,
+    empty: bool,
+}
+
+impl Family {
+    /// Reaps one child; says whether there was one.
+    fn reap(&mut self, options: WaitOptions) -> bool {
+        match rustix::io::retry_on_intr(|| wait_for_any(options)) {
+            Ok(Some((pid, status))) => {
+                if pid == self.command {
+                    self.status = Some(status.as_raw());
+                }
+                true
+            }
+            Ok(None) => false,
+            Err(_) => {
+                self.empty = true;
+                false
             }
         }
-        if hung_up {
-            return None;
-        }
     }
-}
 
-/// Kills and reaps until nothing is left.
-fn end_everything(command: Pid, status: Option<i32>) -> Option<i32> {
-    let mut status = status;
-    // ESRCH: nothing was left.
-    let _ = sys::kill_all();
-    while let Some(ended) = reap_one(WaitOptions::empty()) {
-        if ended.0 == command {
-            status = Some(ended.1);
+    /// Kills and reaps until nothing is left.
+    fn end(&mut self) {
+        if self.empty {
+            // To kill nothing costs a walk over every process of the machine.
+            return;
         }
+        // An error means that nothing was left; the reaping shows whether it was so.
+        let _ = sys::kill_all();
+        while self.reap(WaitOptions::empty()) {}
     }
-    status
-}
-
-/// Reaps what has ended; returns the command's status when it was among them.
-fn reap(command: Pid, options: WaitOptions) -> Option<i32> {
-    let mut status = None;
-    while let Some(ended) = reap_one(options) {
-        if ended.0 == command {
-            status = Some(ended.1);
-        }
-    }
-    status
-}
-
-/// Reaps one child; `None` when none has ended, or none is left.
-fn reap_one(options: WaitOptions) -> Option<(Pid, i32)> {
-    let ended = rustix::io::retry_on_intr(|| wait_for_any(options));
-    ended.ok().flatten().map(|(pid, status)| (pid, status.as_raw()))
 }

@@ -292,16 +292,16 @@ mod tests {
         let with = |jit, debug| program(Filter { jit, debug });
         let open = with(Grant::Allow, Grant::Allow);
         let shut = with(Grant::Deny, Grant::Deny);
-        let ask = |program: &[sock_filter], call, arguments| {
-            super::tests::ask(program, OUR_ARCHITECTURE, number(call), arguments)
+        let under = |program: &[sock_filter], call, arguments| {
+            ask(program, OUR_ARCHITECTURE, number(call), arguments)
         };
-        assert_eq!(ask(&open, libc::SYS_ptrace, [0; 6]), ALLOW);
-        assert_eq!(ask(&open, libc::SYS_mmap, mmap), ALLOW);
-        assert_eq!(ask(&shut, libc::SYS_ptrace, [0; 6]), refused(libc::EPERM));
-        assert_eq!(ask(&shut, libc::SYS_mmap, mmap), refused(libc::EPERM));
+        assert_eq!(under(&open, libc::SYS_ptrace, [0; 6]), ALLOW);
+        assert_eq!(under(&open, libc::SYS_mmap, mmap), ALLOW);
+        assert_eq!(under(&shut, libc::SYS_ptrace, [0; 6]), refused(libc::EPERM));
+        assert_eq!(under(&shut, libc::SYS_mmap, mmap), refused(libc::EPERM));
         let read = [0, 0, u64::from(libc::PROT_EXEC.unsigned_abs()), 0, 0, 0];
-        assert_eq!(ask(&shut, libc::SYS_mmap, read), ALLOW);
-        assert_eq!(ask(&shut, libc::SYS_mprotect, read), refused(libc::EPERM));
+        assert_eq!(under(&shut, libc::SYS_mmap, read), ALLOW);
+        assert_eq!(under(&shut, libc::SYS_mprotect, read), refused(libc::EPERM));
     }
 
     #[test]

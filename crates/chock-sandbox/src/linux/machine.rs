@@ -89,9 +89,10 @@ impl Machine {
     }
 }
 
-const APPARMOR: &str = "AppArmor restricts user namespaces here: load a profile with `userns,` \
-    for this program's path (docs/sandbox.md has one), or run \
-    `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`";
+const APPARMOR: &str = "AppArmor restricts user namespaces here: write `abi <abi/4.0>, profile chock \
+    /the/path/of/chock flags=(unconfined) { userns, }` to /etc/apparmor.d/chock and run `sudo \
+    apparmor_parser -r /etc/apparmor.d/chock`; or, for every program, `sudo sysctl \
+    kernel.apparmor_restrict_unprivileged_userns=0`";
 const NO_USER_NAMESPACES: &str = "the machine allows none: run \
     `sudo sysctl user.max_user_namespaces=10000`, or ask whoever runs this container";
 const SWITCHED_OFF: &str = "run `sudo sysctl kernel.unprivileged_userns_clone=1`";

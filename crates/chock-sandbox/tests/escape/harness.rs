@@ -1,6 +1,7 @@
 //! Runs attempts with their controls.
 
 use std::fmt::Write;
+use std::process::Output;
 
 use serde_json::json;
 
@@ -8,7 +9,7 @@ use crate::yard::{Seen, Who, Yard, calls, is_root};
 
 /// Who gets through without a cage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Control {
+pub(crate) enum Control {
     /// Everyone.
     Anyone,
     /// Root of the machine only.
@@ -22,19 +23,19 @@ pub enum Control {
 /// An attempt: its words for the probe, other words for the control if the place differs
 /// outside, and who gets through with those.
 #[derive(Debug, Clone, Copy)]
-pub struct Attempt {
-    pub words: &'static [&'static str],
-    pub uncaged: &'static [&'static str],
-    pub control: Control,
+pub(crate) struct Attempt {
+    pub(crate) words: &'static [&'static str],
+    pub(crate) uncaged: &'static [&'static str],
+    pub(crate) control: Control,
 }
 
 /// An attempt with the same words inside and outside.
-pub const fn attempt(control: Control, words: &'static [&'static str]) -> Attempt {
+pub(crate) const fn attempt(control: Control, words: &'static [&'static str]) -> Attempt {
     Attempt { words, uncaged: words, control }
 }
 
 /// An attempt whose control has words of its own.
-pub const fn with_control(
+pub(crate) const fn with_control(
     control: Control,
     words: &'static [&'static str],
     uncaged: &'static [&'static str],
@@ -43,12 +44,12 @@ pub const fn with_control(
 }
 
 /// Checks that each control gets through and each attempt is refused, in every way there is.
-pub fn check(attempts: &[Attempt]) {
+pub(crate) fn check(attempts: &[Attempt]) {
     check_prepared(attempts, |_| ());
 }
 
 /// As [`check`], with something set up outside for each yard. What is returned lives as long.
-pub fn check_prepared<T>(attempts: &[Attempt], prepare: impl Fn(&Yard) -> T) {
+pub(crate) fn check_prepared<T>(attempts: &[Attempt], prepare: impl Fn(&Yard) -> T) {
     let mut faults = String::new();
     for attempt in attempts {
         control(attempt, &prepare, &mut faults);
@@ -74,7 +75,7 @@ fn control<T>(attempt: &Attempt, prepare: &impl Fn(&Yard) -> T, faults: &mut Str
     }
     let yard = Yard::new(who);
     let _prepared = prepare(&yard);
-    let output = yard.uncaged(attempt.uncaged);
+    let output = uncaged(&yard, attempt.uncaged);
     match (output.status.code(), may_be_missing) {
         (Some(0), _) => {}
         (_, Some(reason)) => println!("no control for {:?}: {reason}", attempt.words),
@@ -96,7 +97,7 @@ fn caged<T>(
     let _prepared = prepare(&yard);
     let mut orders = Vec::new();
     for attempt in attempts {
-        let words = yard.words(attempt.words);
+        let words = words(&yard, attempt.words);
         let program = ["/opt/probe/cage-probe".to_owned(), "try".to_owned()];
         let argv = [&program[..], &words].concat();
         orders.push(json!({ "argv": argv }));
@@ -127,4 +128,16 @@ fn is_refused(seen: &Seen) -> bool {
         "Signalled(31)" => true,
         _ => false,
     }
+}
+
+/// Replaces `{yard}` in words.
+pub(crate) fn words(yard: &Yard, words: &[&str]) -> Vec<String> {
+    let root = yard.root().to_str().expect("a plain path");
+    words.iter().map(|word| word.replace("{yard}", root)).collect()
+}
+
+/// Attacks without a cage.
+fn uncaged(yard: &Yard, attempt: &[&str]) -> Output {
+    let attempt = [&["try"], attempt].concat();
+    yard.command(words(yard, &attempt)).output().expect("the probe")
 }

@@ -33,7 +33,7 @@ fn descriptors_of_a_careless_parent_do_not_come_along() {
             };
             for attempt in [&["leaked-descriptor"][..], &["open-through-descriptors", "canary"]] {
                 let words = [&["try"], attempt].concat();
-                let mut control = yard.command(yard.words(&words));
+                let mut control = yard.command(crate::harness::words(&yard, &words));
                 leak(&mut control);
                 let output = control.output().expect("the probe");
                 assert_eq!(output.status.code(), Some(0), "control {attempt:?}: {output:?}");

@@ -3,6 +3,7 @@
 //!
 //! Every attempt runs as root's session and as a plain user's, in a cell that was ready and in
 //! one that was not, as a program and, where it can be, as a hand.
+#![expect(clippy::print_stdout, reason = "what could not be tried is said")]
 
 #[path = "../shared/yard.rs"]
 mod yard;

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::yard::{Seen, Who, Yard, calls};
 
 /// Runs one call for everyone, cold and warm, and checks what was seen.
-pub fn check(call: &Value, expect: impl Fn(&Seen)) {
+pub(crate) fn check(call: &Value, expect: impl Fn(&Seen)) {
     check_in(&json!({}), call, expect);
 }
 
 /// As [`check`], in a session of its own kind.
-pub fn check_in(session: &Value, call: &Value, expect: impl Fn(&Seen)) {
+pub(crate) fn check_in(session: &Value, call: &Value, expect: impl Fn(&Seen)) {
     for who in Who::all() {
         for warm in [0, 1] {
             let yard = Yard::new(*who);

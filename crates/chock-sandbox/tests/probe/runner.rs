@@ -133,20 +133,6 @@ fn permit_from(path: &Path, program: Program) -> Permit<Program> {
         .expect("an approval on disk")
 }
 
-/// Gets many permits for the same small program, one log for all.
-pub(crate) fn permits(yard: &Path, count: usize) -> impl Iterator<Item = Permit<Program>> {
-    let mut opened = open_log(&yard.join("logs/bench.jsonl"));
-    let directory = yard.join("project");
-    let permits: Vec<_> = (0..count)
-        .map(|_| {
-            let program = crate::bench::trivial(&directory);
-            let actions = vec!["call.run_command".to_owned()];
-            opened.granter.grant("call", program, actions, grounds()).expect("an approval")
-        })
-        .collect();
-    permits.into_iter()
-}
-
 fn program(call: &Value, yard: &Path) -> Program {
     let strings = |value: &Value| -> Vec<String> {
         let parts = value.as_array().into_iter().flatten();

@@ -5,17 +5,17 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The session's user when the tests run as root, and the plain user.
-pub const PLAIN: u32 = 65534;
+pub(crate) const PLAIN: u32 = 65534;
 
 /// Who Chock is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub(crate) enum Who {
     /// Root of the machine; its sessions belong to [`PLAIN`].
     Root,
     /// A plain user.
@@ -24,24 +24,24 @@ pub enum Who {
 
 impl Who {
     /// Returns everyone that these tests can be: both as root, else the user who runs them.
-    pub fn all() -> &'static [Self] {
+    pub(crate) fn all() -> &'static [Self] {
         if is_root() { &[Self::Root, Self::User] } else { &[Self::User] }
     }
 }
 
-pub fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
 /// A project with a cover or two, a home and a directory outside, and the probe.
 #[derive(Debug)]
-pub struct Yard {
+pub(crate) struct Yard {
     directory: TempDir,
-    pub who: Who,
+    pub(crate) who: Who,
 }
 
 impl Yard {
-    pub fn new(who: Who) -> Self {
+    pub(crate) fn new(who: Who) -> Self {
         let directory = tempfile::Builder::new().prefix("chock-yard-").tempdir().expect("a yard");
         let yard = Self { directory, who };
         std::fs::set_permissions(yard.root(), PermissionsExt::from_mode(0o755)).expect("its mode");
@@ -85,26 +85,20 @@ impl Yard {
         yard
     }
 
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.directory.path()
     }
 
-    pub fn at(&self, path: &str) -> PathBuf {
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.root().join(path)
     }
 
-    pub fn probe(&self) -> PathBuf {
+    pub(crate) fn probe(&self) -> PathBuf {
         self.at("probe/cage-probe")
     }
 
-    /// Replaces `{yard}` in words.
-    pub fn words(&self, words: &[&str]) -> Vec<String> {
-        let root = self.root().to_str().expect("a plain path");
-        words.iter().map(|word| word.replace("{yard}", root)).collect()
-    }
-
     /// A process of the probe that is whom this yard says, outside any cage.
-    pub fn command<W: Into<OsString>>(&self, words: impl IntoIterator<Item = W>) -> Command {
+    pub(crate) fn command<W: Into<OsString>>(&self, words: impl IntoIterator<Item = W>) -> Command {
         let mut command = Command::new(self.probe());
         command.args(words.into_iter().map(Into::into)).current_dir(self.at("project"));
         command.env("CHOCK_TEST_KEY", "hunter2-in-the-environment");
@@ -114,14 +108,8 @@ impl Yard {
         command
     }
 
-    /// Attacks without a cage.
-    pub fn uncaged(&self, words: &[&str]) -> Output {
-        let words = [&["try"], words].concat();
-        self.command(self.words(&words)).output().expect("the probe")
-    }
-
     /// Runs calls in one session and returns everything that was said.
-    pub fn caged(&self, spec: Value) -> Vec<Value> {
+    pub(crate) fn caged(&self, spec: Value) -> Vec<Value> {
         let mut child = self.start(spec);
         let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         let said =
@@ -131,17 +119,17 @@ impl Yard {
     }
 
     /// Starts a session and returns its process, for those who watch it from outside.
-    pub fn start(&self, spec: Value) -> Child {
+    pub(crate) fn start(&self, spec: Value) -> Child {
         self.session(spec).stdout(Stdio::piped()).spawn().expect("the probe")
     }
 
     /// Returns the command that runs a session.
-    pub fn session(&self, spec: Value) -> Command {
+    pub(crate) fn session(&self, spec: Value) -> Command {
         self.command(["run".to_owned(), self.write_spec(spec)])
     }
 
     /// Writes what a session is to do, and returns the file's path.
-    pub fn write_spec(&self, mut spec: Value) -> String {
+    pub(crate) fn write_spec(&self, mut spec: Value) -> String {
         let root = self.root().to_str().expect("a plain path");
         spec["yard"] = json!(root);
         let path = tempfile::Builder::new().suffix(".json").tempfile_in(self.root());
@@ -154,7 +142,7 @@ impl Yard {
 }
 
 /// Gives a tree to the session's user.
-pub fn give(path: &Path) {
+pub(crate) fn give(path: &Path) {
     chown(path, Some(PLAIN), Some(PLAIN)).expect("a new owner");
     if path.is_dir() {
         for entry in std::fs::read_dir(path).expect("a directory") {
@@ -165,15 +153,15 @@ pub fn give(path: &Path) {
 
 /// One call of a session: what it printed and how it ended.
 #[derive(Debug, Default, Clone)]
-pub struct Seen {
-    pub output: String,
-    pub ended: String,
-    pub fault: String,
-    pub said: Value,
+pub(crate) struct Seen {
+    pub(crate) output: String,
+    pub(crate) ended: String,
+    pub(crate) fault: String,
+    pub(crate) said: Value,
 }
 
 /// Puts what a session said together by call. A fault of the session itself is the last one.
-pub fn calls(said: &[Value]) -> Vec<Seen> {
+pub(crate) fn calls(said: &[Value]) -> Vec<Seen> {
     let mut calls = Vec::new();
     let mut seen = Seen::default();
     for line in said {
