@@ -8,4 +8,5 @@ mod kill;
 mod machine;
 mod observe;
 mod scenarios;
+mod words;
 mod yard;
