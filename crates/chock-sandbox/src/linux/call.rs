@@ -81,13 +81,15 @@ fn listen(
     while heard.status.is_none() {
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         let ready = wait(socket, output, stopped.is_none().then_some(cancel), left)?;
+        // Asked here and not by the wait, which never waits while a program prints and prints.
+        let late = left == Some(Duration::ZERO);
         if ready.output {
             output.take();
         }
         if ready.cell {
             heard.hear(socket)?;
         }
-        let stop = match (ready.cancel, ready.late) {
+        let stop = match (ready.cancel, late) {
             (true, _) => Some(Stopped::Cancel),
             (false, true) => Some(Stopped::Time),
             (false, false) => None,
@@ -110,7 +112,6 @@ struct Ready {
     cell: bool,
     output: bool,
     cancel: bool,
-    late: bool,
 }
 
 fn wait(
@@ -125,7 +126,7 @@ fn wait(
     polled.extend(cancel.iter().map(|cancel| PollFd::new(*cancel, PollFlags::IN)));
     let timeout = left.and_then(|left| Timespec::try_from(left).ok());
     match poll(&mut polled, timeout.as_ref()) {
-        Ok(0) => return Ok(Ready { late: true, ..Ready::default() }),
+        Ok(0) => return Ok(Ready::default()),
         Ok(_) => {}
         Err(Errno::INTR) => return Ok(Ready::default()),
         Err(errno) => {
@@ -137,7 +138,7 @@ fn wait(
     let cell = next();
     let output = pipe.is_some() && next();
     let cancel = cancel.is_some() && next();
-    Ok(Ready { cell, output, cancel, late: false })
+    Ok(Ready { cell, output, cancel })
 }
 
 impl Heard {

@@ -61,13 +61,13 @@ pub(super) fn run(setup: &Setup, socket: BorrowedFd<'_>) -> ! {
         sys::exit_now(1);
     }
     let (socket, ruleset) = (sys::adopt(ORDER), sys::adopt(RULESET));
-    let code = match build(setup).and_then(|(layers, children)| {
-        let command = start(setup, &socket, &ruleset, layers)?;
-        drop(ruleset);
-        lower_itself()?;
-        Ok((command, children))
-    }) {
-        Ok((command, children)) => supervise(socket.as_fd(), children.as_fd(), command),
+    let code = match build(setup)
+        .and_then(|(layers, children)| Ok((start(setup, &socket, &ruleset, layers)?, children)))
+    {
+        Ok((command, children)) => {
+            drop(ruleset);
+            supervise(socket.as_fd(), children.as_fd(), command)
+        }
         Err(fail) => {
             let _ = Report::Failed(fail).send(socket.as_fd(), &[]);
             1
@@ -104,18 +104,20 @@ fn start(
     mut layers: Vec<Applied>,
 ) -> Result<Pid, Fail> {
     layers.push(rlimits::apply(&setup.limits)?);
+    lower()?;
     match sys::clone(0).map_err(Fail::at(Layer::PidNamespace, "start the command"))? {
         None => command::run(setup, socket.as_fd(), ruleset.as_fd(), layers),
         Some(command) => Ok(command),
     }
 }
 
-/// Init keeps nothing that a command could want from it.
-fn lower_itself() -> Result<(), Fail> {
+/// Gives up everything that init does not need, before there is anyone who could want it. The
+/// command inherits the loss, and proves it.
+fn lower() -> Result<(), Fail> {
     let at = |step| Fail::at(Layer::Capabilities, step);
-    ids::set_dumpable(false).map_err(at("close init to others"))?;
     capabilities::give_up()?;
-    rustix::thread::set_no_new_privs(true).map_err(at("give up privileges"))
+    rustix::thread::set_no_new_privs(true).map_err(at("give up privileges"))?;
+    ids::set_dumpable(false).map_err(at("close init to others"))
 }
 
 /// Waits for the command or a hang-up, ends everything, and reports.

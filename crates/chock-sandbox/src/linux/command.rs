@@ -14,7 +14,7 @@ use super::fail::Fail;
 use super::order::{Order, Streams, Work, variable};
 use super::proof::Status;
 use super::talk::Report;
-use super::{capabilities, landlock, sys};
+use super::{ids, landlock, sys};
 use crate::{Applied, Hand, Layer, StartStep};
 
 /// The exit code of a command that was never started. Nobody sees it: a report went before.
@@ -60,13 +60,12 @@ fn confine(setup: &Setup, ruleset: BorrowedFd<'_>, layers: &mut Vec<Applied>) ->
         return Err(Fail::at(Layer::Session, "read the session back")(Errno::PROTO));
     }
     layers.push(Applied { layer: Layer::Session, proof: "own, no terminal".to_owned() });
+    // Its own files in `/proc` are its own again; init's stay closed.
+    ids::set_dumpable(true).map_err(Fail::at(Layer::Landlock, "open its own files in proc"))?;
     // Whoever runs out of memory first, the machine or the session: the command goes, and not
     // its init, the keeper, or a program of the person's.
-    super::ids::write_proc("/proc/self/oom_score_adj", OFFERED)
+    ids::write_proc("/proc/self/oom_score_adj", OFFERED)
         .map_err(Fail::at(Layer::Limits, "offer itself when memory runs out"))?;
-    capabilities::give_up()?;
-    rustix::thread::set_no_new_privs(true)
-        .map_err(Fail::at(Layer::NoNewPrivileges, "set no_new_privs"))?;
     layers.push(landlock::apply(ruleset, setup.landlock)?);
     sys::install_filter(&setup.program)
         .map_err(Fail::at(Layer::SystemCallFilter, "install the filter"))?;

@@ -251,6 +251,10 @@ mod tests {
             (libc::SYS_openat, [0, 0, 0o100, 0o4755, 0, 0], refused(libc::EPERM)),
             (libc::SYS_openat, [0, 0, 0, 0o4755, 0, 0], ALLOW),
             (libc::SYS_mknodat, [0, 0, 0o104755, 0, 0, 0], refused(libc::EPERM)),
+            (libc::SYS_mknodat, [0, 0, 0o020666, 0, 0, 0], refused(libc::EPERM)),
+            (libc::SYS_mknodat, [0, 0, 0o060666, 0, 0, 0], refused(libc::EPERM)),
+            (libc::SYS_mknodat, [0, 0, 0o010666, 0, 0, 0], ALLOW),
+            (libc::SYS_mknodat, [0, 0, 0o140666, 0, 0, 0], ALLOW),
             (libc::SYS_execveat, [0, 0, 0, 0, 0x1000, 0], refused(libc::EPERM)),
             (libc::SYS_execveat, [0, 0, 0, 0, 0, 0], ALLOW),
         ];

@@ -14,7 +14,8 @@ const STACK_BYTES: u64 = 8 << 20;
 /// Sets the limits and reads each back.
 pub(super) fn apply(limits: &Limits) -> Result<Applied, Fail> {
     let wanted = [
-        (Resource::Core, 0),
+        // One byte, not none: with none a handler on the machine would still be fed.
+        (Resource::Core, 1),
         (Resource::Data, limits.data_bytes),
         (Resource::Fsize, limits.file_bytes),
         (Resource::Nofile, limits.open_files),

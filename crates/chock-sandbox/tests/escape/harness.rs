@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::process::Output;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::yard::{Seen, Who, Yard, calls, is_root};
 
@@ -48,15 +48,31 @@ pub(crate) fn check(attempts: &[Attempt]) {
     check_prepared(attempts, |_| ());
 }
 
+/// As [`check`], in sessions with `sandbox.debug` allowed.
+pub(crate) fn check_with_debug(attempts: &[Attempt]) {
+    check_in(&json!({ "debug": true }), attempts, |_| ());
+}
+
+/// As [`check`], in sessions with `sandbox.jit` denied.
+pub(crate) fn check_without_jit(attempts: &[Attempt]) {
+    check_in(&json!({ "jit": false }), attempts, |_| ());
+}
+
 /// As [`check`], with something set up outside for each yard. What is returned lives as long.
 pub(crate) fn check_prepared<T>(attempts: &[Attempt], prepare: impl Fn(&Yard) -> T) {
+    check_in(&json!({}), attempts, prepare);
+}
+
+fn check_in<T>(session: &Value, attempts: &[Attempt], prepare: impl Fn(&Yard) -> T) {
     let mut faults = String::new();
     for attempt in attempts {
         control(attempt, &prepare, &mut faults);
     }
     for who in Who::all() {
         for warm in [0, 1] {
-            caged(attempts, *who, warm, &prepare, &mut faults);
+            let mut session = session.clone();
+            session["warm"] = json!(warm);
+            caged(attempts, *who, &session, &prepare, &mut faults);
         }
     }
     assert!(faults.is_empty(), "\n{faults}");
@@ -89,7 +105,7 @@ fn control<T>(attempt: &Attempt, prepare: &impl Fn(&Yard) -> T, faults: &mut Str
 fn caged<T>(
     attempts: &[Attempt],
     who: Who,
-    warm: u32,
+    session: &Value,
     prepare: &impl Fn(&Yard) -> T,
     faults: &mut String,
 ) {
@@ -103,9 +119,11 @@ fn caged<T>(
         orders.push(json!({ "argv": argv }));
         orders.push(json!({ "hand": "try", "request": words }));
     }
-    let seen = calls(&yard.caged(json!({ "warm": warm, "calls": orders })));
+    let mut spec = session.clone();
+    spec["calls"] = json!(orders);
+    let seen = calls(&yard.caged(spec));
     if seen.len() != orders.len() {
-        let _ = writeln!(faults, "{who:?}, warm {warm}: {seen:?}");
+        let _ = writeln!(faults, "{who:?}, {session}: {seen:?}");
         return;
     }
     for (index, seen) in seen.iter().enumerate() {
@@ -115,7 +133,7 @@ fn caged<T>(
             let Seen { output, ended, fault, .. } = seen;
             let _ = writeln!(
                 faults,
-                "{words:?} as {kind} of {who:?}, warm {warm}: {ended} {output} {fault}"
+                "{words:?} as {kind} of {who:?}, {session}: {ended} {output} {fault}"
             );
         }
     }

@@ -1,7 +1,7 @@
 //! Calls that reach the kernel's own works.
 
 use crate::harness::Control::{Anyone, AnyoneIf, Root, RootIf};
-use crate::harness::{attempt, check};
+use crate::harness::{attempt, check, check_without_jit};
 
 #[test]
 fn the_kernels_code_is_out_of_reach() {
@@ -47,5 +47,13 @@ fn programs_come_from_paths_and_this_architecture() {
         attempt(Anyone, &["execute-memory"]),
         attempt(AnyoneIf("a kernel for one architecture"), &["foreign-architecture"]),
         attempt(AnyoneIf("a kernel without x32"), &["call", "x32"]),
+    ]);
+}
+
+#[test]
+fn code_cannot_be_written_where_the_policy_says_so() {
+    check_without_jit(&[
+        attempt(Anyone, &["writable-code"]),
+        attempt(Anyone, &["make-code-executable"]),
     ]);
 }

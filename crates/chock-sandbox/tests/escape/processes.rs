@@ -3,7 +3,7 @@
 use std::process::{Child, Command};
 
 use crate::harness::Control::{Anyone, AnyoneIf, Root, RootIf};
-use crate::harness::{attempt, check, check_prepared, with_control};
+use crate::harness::{attempt, check, check_prepared, check_with_debug, with_control};
 use crate::yard::{PLAIN, Yard, is_root};
 
 /// A process outside that everybody may signal.
@@ -68,5 +68,23 @@ fn terminals_take_no_words_from_programs() {
         attempt(AnyoneIf("a kernel without TIOCSTI"), &["type-into-terminal"]),
         attempt(Anyone, &["console-selection"]),
         attempt(Anyone, &["line-discipline"]),
+    ]);
+}
+
+#[test]
+fn a_debugger_reaches_the_calls_own_processes_only() {
+    check_with_debug(&[
+        with_control(Anyone, &["trace", "1"], &["trace", "@sibling"]),
+        with_control(Anyone, &["read-memory", "1"], &["read-memory", "@sibling"]),
+        with_control(Anyone, &["read", "/proc/1/environ"], &["read", "/proc/@sibling/environ"]),
+        with_control(
+            Anyone,
+            &["open-for-writing", "/proc/1/mem"],
+            &["open-for-writing", "/proc/@sibling/mem"],
+        ),
+        with_control(Anyone, &["list", "/proc/1/fd"], &["list", "/proc/@sibling/fd"]),
+        with_control(Anyone, &["read", "/proc/1/maps"], &["read", "/proc/@sibling/maps"]),
+        attempt(Anyone, &["call", "personality"]),
+        attempt(Anyone, &["call", "unshare-user"]),
     ]);
 }

@@ -28,3 +28,13 @@ fn set_id_bits_reach_no_file() {
         attempt(Root, &["file-capability"]),
     ]);
 }
+
+#[test]
+fn no_device_can_be_made() {
+    check(&[
+        attempt(Root, &["device", "character", "1", "1"]),
+        attempt(Root, &["device", "character", "5", "1"]),
+        attempt(Root, &["device", "block", "254", "0"]),
+        attempt(AnyoneIf("an older kernel"), &["device", "character", "0", "0"]),
+    ]);
+}

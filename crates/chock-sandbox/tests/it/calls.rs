@@ -75,6 +75,9 @@ fn time_and_cancel_end_a_call_with_everything_in_it() {
     check(&call, |seen| {
         assert_eq!((seen.output.as_str(), seen.ended.as_str()), ("begun\n", "TimedOut"));
     });
+    let mut call = shell("yes");
+    call["wall_ms"] = json!(300);
+    check(&call, |seen| assert_eq!(seen.ended, "TimedOut"));
     let mut call = shell("trap '' INT TERM HUP; echo begun; sleep 60");
     call["cancel_ms"] = json!(300);
     check(&call, |seen| {
@@ -165,4 +168,21 @@ fn every_layer_is_reported_with_its_proof() {
             layers.iter().all(|layer| layer["proof"].as_str().is_some_and(|it| !it.is_empty()))
         );
     });
+}
+
+#[test]
+fn two_rows_of_the_policy_open_and_shut_the_filter() {
+    let code = json!({ "argv": ["/opt/probe/cage-probe", "try", "writable-code"] });
+    let traced = json!({ "argv": ["/opt/probe/cage-probe", "try", "trace", "@sibling"] });
+    let memory = json!({ "argv": ["/opt/probe/cage-probe", "try", "read-memory", "@sibling"] });
+    for (session, call, ended) in [
+        (json!({ "jit": true }), &code, "Exited(0)"),
+        (json!({ "jit": false }), &code, "Exited(3)"),
+        (json!({ "debug": true }), &traced, "Exited(0)"),
+        (json!({ "debug": false }), &traced, "Exited(3)"),
+        (json!({ "debug": true }), &memory, "Exited(0)"),
+        (json!({ "debug": false }), &memory, "Exited(3)"),
+    ] {
+        check_in(&session, call, |seen| assert_eq!(seen.ended, ended, "{session} {seen:?}"));
+    }
 }

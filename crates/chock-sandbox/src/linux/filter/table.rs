@@ -126,6 +126,8 @@ const NAMESPACES: u32 = 0x7e02_0000;
 const TIME_NAMESPACE: u32 = 0x80;
 
 const SET_ID: u32 = 0o6000;
+/// The one bit that character and block devices have and other files do not.
+const DEVICE: u32 = 0o020000;
 const CREATES: u32 = (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)).unsigned_abs();
 
 const WRITE_EXECUTE: [u32; 2] = [libc::PROT_WRITE.unsigned_abs(), libc::PROT_EXEC.unsigned_abs()];
@@ -141,6 +143,10 @@ const fn pass(parts: &'static [super::Part]) -> Check {
 /// No set-user-id or set-group-id bit reaches a file, by whatever call.
 const MODE_1: Checks = &[refuse(&[Any(1, SET_ID)], EPERM)];
 const MODE_2: Checks = &[refuse(&[Any(2, SET_ID)], EPERM)];
+/// Nor is a device made: the kernel lets everyone make the one that overlays read as a deletion.
+#[cfg(target_arch = "x86_64")]
+const MKNOD: Checks = &[refuse(&[Any(1, SET_ID | DEVICE)], EPERM)];
+const MKNODAT: Checks = &[refuse(&[Any(2, SET_ID | DEVICE)], EPERM)];
 const OPENAT: Checks = &[refuse(&[Any(2, CREATES), Any(3, SET_ID)], EPERM)];
 #[cfg(target_arch = "x86_64")]
 const OPEN: Checks = &[refuse(&[Any(1, CREATES), Any(2, SET_ID)], EPERM)];
@@ -199,7 +205,7 @@ const LOOKED_AT: &[(c_long, Checks)] = &[
     (libc::SYS_fchmod, MODE_1),
     (libc::SYS_fchmodat, MODE_2),
     (FCHMODAT2, MODE_2),
-    (libc::SYS_mknodat, MODE_2),
+    (libc::SYS_mknodat, MKNODAT),
     (libc::SYS_openat, OPENAT),
     (libc::SYS_mq_open, OPENAT_OF_QUEUES),
 ];
@@ -211,7 +217,7 @@ const OPENAT_OF_QUEUES: Checks = &[refuse(&[Any(1, CREATES), Any(2, SET_ID)], EP
 const LOOKED_AT_HERE: &[(c_long, Checks)] = &[
     (libc::SYS_chmod, MODE_1),
     (libc::SYS_creat, MODE_1),
-    (libc::SYS_mknod, MODE_1),
+    (libc::SYS_mknod, MKNOD),
     (libc::SYS_open, OPEN),
 ];
 

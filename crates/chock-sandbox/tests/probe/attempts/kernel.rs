@@ -22,6 +22,7 @@ pub(crate) const ATTACKS: &[(&str, Attack)] = &[
     ("execute-memory", execute_memory),
     ("foreign-architecture", foreign_architecture),
     ("writable-code", writable_code),
+    ("make-code-executable", make_code_executable),
     ("socket-family", socket_family),
     ("raise-limit", raise_limit),
     ("allocate", allocate),
@@ -246,6 +247,16 @@ fn writable_code(_: &[String]) -> End {
     let protection = (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) as usize;
     let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as usize;
     end_of_call(call(libc::SYS_mmap, [0, 4096, protection, flags, usize::MAX, 0]), &[])
+}
+
+/// Writes a page, and then makes it executable.
+fn make_code_executable(_: &[String]) -> End {
+    let write = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let execute = (libc::PROT_READ | libc::PROT_EXEC) as usize;
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as usize;
+    let page = call(libc::SYS_mmap, [0, 4096, write, flags, usize::MAX, 0]).expect("a page");
+    let page = usize::try_from(page).expect("an address");
+    end_of_call(call(libc::SYS_mprotect, [page, 4096, execute, 0, 0, 0]), &[])
 }
 
 fn socket_family(words: &[String]) -> End {

@@ -16,6 +16,8 @@ pub(crate) const ATTACKS: &[(&str, Attack)] = &[
     ("line-discipline", line_discipline),
     ("console-selection", console_selection),
     ("real-time", real_time),
+    ("trace", trace),
+    ("read-memory", read_memory),
     ("set-id-program", set_id_program),
 ];
 
@@ -119,4 +121,26 @@ fn set_id_program(words: &[String]) -> End {
     };
     let text = String::from_utf8_lossy(&output.stdout);
     if text.trim() == "0" { End::Through("root".to_owned()) } else { End::Refused(text.into()) }
+}
+
+/// Stops a process as a debugger does.
+fn trace(words: &[String]) -> End {
+    let process = number(&words[0]);
+    let attach = libc::PTRACE_ATTACH as usize;
+    let end = end_of_call(call(libc::SYS_ptrace, [attach, process, 0, 0, 0, 0]), &[]);
+    if matches!(end, End::Through(_)) {
+        let _ = call(libc::SYS_wait4, [process, 0, 0, 0, 0, 0]);
+        let _ = call(libc::SYS_ptrace, [libc::PTRACE_DETACH as usize, process, 0, 0, 0, 0]);
+    }
+    end
+}
+
+/// Reads memory of a process where its auxiliary vector may be; EFAULT means it was let look.
+fn read_memory(words: &[String]) -> End {
+    let (mut piece, there) = ([0_u8; 8], 0x1000_usize);
+    let local = libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() };
+    let remote = libc::iovec { iov_base: std::ptr::without_provenance_mut(there), iov_len: 8 };
+    let process = number(&words[0]);
+    let answer = call(libc::SYS_process_vm_readv, [process, at(&local), 1, at(&remote), 1, 0]);
+    end_of_call(answer, &[libc::EFAULT])
 }

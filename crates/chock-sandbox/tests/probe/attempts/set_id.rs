@@ -10,7 +10,7 @@ use crate::sys::{Answer, call};
 
 /// The first word is the call, the second the mode in octal.
 pub(crate) const ATTACKS: &[(&str, Attack)] =
-    &[("set-id", set_id), ("file-capability", file_capability)];
+    &[("set-id", set_id), ("file-capability", file_capability), ("device", device)];
 
 fn set_id(words: &[String]) -> End {
     let name = format!("set-id-{}", words[0]);
@@ -82,5 +82,17 @@ fn file_capability(_: &[String]) -> End {
     let at = crate::sys::at(&value);
     let answer =
         call(libc::SYS_setxattr, [path.as_ptr().addr(), name.as_ptr().addr(), at, 20, 0, 0]);
+    super::end_of_call(answer, &[])
+}
+
+/// Makes a device with these numbers: a character device, or a block device.
+fn device(words: &[String]) -> End {
+    let number = |at: usize| words[at].parse::<u32>().expect("a number");
+    let kind = if words[0] == "block" { libc::S_IFBLK } else { libc::S_IFCHR };
+    let device = libc::makedev(number(1), number(2));
+    let (here, path) = (libc::AT_FDCWD as isize as usize, CString::new("device").expect("no NUL"));
+    let device = usize::try_from(device).expect("small");
+    let mode = (kind | 0o666) as usize;
+    let answer = call(libc::SYS_mknodat, [here, path.as_ptr().addr(), mode, device, 0, 0]);
     super::end_of_call(answer, &[])
 }
