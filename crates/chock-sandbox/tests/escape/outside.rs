@@ -153,13 +153,16 @@ fn nothing_of_a_call_outlives_its_answer() {
         );
         let count =
             json!({ "argv": ["sh", "-c", "wc -c < heartbeat; ls /proc | grep -c '^[0-9]'"] });
-        let spec = json!({ "calls": [{ "argv": ["sh", "-c", daemon] }, count, count] });
-        let said = yard.caged(spec);
+        let line = format!("sleep {marker}");
+        let first = json!({ "argv": ["sh", "-c", daemon], "survivor": line });
+        let said = yard.caged(json!({ "calls": [first, count, count] }));
+        let survivors = said.iter().find_map(|line| line["survivors"].as_u64());
+        assert_eq!(survivors, Some(0), "alive when the answer came: {said:?}");
         let seen = calls(&said);
         assert_eq!(seen[0].output, "started\n", "{seen:?}");
         assert_eq!(seen[0].ended, "Exited(0)");
         assert_eq!(seen[1].output, seen[2].output, "a daemon went on writing");
-        assert_eq!(find(&format!("sleep {marker}")), None);
+        assert_eq!(find(&line), None);
     }
 }
 

@@ -70,12 +70,23 @@ fn session(spec: &Value) -> Result<(), SandboxFault> {
             continue;
         }
         let outcome = one(&keeper, &yard, call, number);
+        if let Some(line) = call["survivor"].as_str() {
+            // Before the cell is let go: its answer alone means that all are dead.
+            say(&json!({ "survivors": processes(line) }));
+        }
         say_outcome(&outcome);
         drop(outcome);
     }
     drop(keeper);
     say(&json!({ "done": true }));
     Ok(())
+}
+
+/// Counts the processes of the machine with this command line.
+fn processes(line: &str) -> usize {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|bytes| String::from_utf8_lossy(bytes).replace('\0', " ").trim() == line).count()
 }
 
 fn side_by_side(keeper: &Keeper, yard: &Path, call: &Value) {
