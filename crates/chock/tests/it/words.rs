@@ -126,3 +126,16 @@ fn the_examples_of_the_first_pages_are_read() {
         }
     }
 }
+
+#[test]
+fn the_first_command_of_the_readme_sees_every_refusal() {
+    let page = page("README.md");
+    let block = page.split("```").nth(1).expect("a block of commands");
+    assert_eq!(block, "sh\ncargo run --release -- demo\nscripts/test\n");
+    for yard in [Yard::new(), Yard::new().as_plain_user()] {
+        let ran = yard.chock(&["demo"]).expect(0);
+        assert_eq!(ran.err.matches(": works\n").count(), 3, "{}", ran.err);
+        assert_eq!(ran.err.matches(": refused\n").count(), 3, "{}", ran.err);
+        assert!(ran.out.contains("+echo \"Good day, $1\""), "{}", ran.out);
+    }
+}
