@@ -4,6 +4,7 @@ mod ask;
 mod cases;
 mod fake;
 mod input;
+mod json;
 mod kill;
 mod machine;
 mod observe;
