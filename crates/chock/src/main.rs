@@ -44,7 +44,9 @@ fn main() -> ExitCode {
     let (terminal, ended) = match words::parse(std::env::args_os().collect()) {
         Ok(Parsed::Told) => return Exit::Finished.into(),
         Ok(Parsed::Command(words)) => obey(*words),
-        Err(failure) => (new_terminal(&Everywhere { verbose: false, color: Colour::Auto }), Err(failure)),
+        Err(failure) => {
+            (new_terminal(&Everywhere { verbose: false, color: Colour::Auto }), Err(failure))
+        }
     };
     match ended {
         Ok(exit) => exit.into(),
@@ -59,7 +61,8 @@ fn main() -> ExitCode {
 
 /// Does one command. The terminal comes back unless the command gave it away.
 fn obey(words: Words) -> (Option<Terminal>, Result<Exit, Failure>) {
-    let mut terminal = new_terminal(&words.everywhere).expect("invariant: a terminal is always made");
+    let mut terminal =
+        new_terminal(&words.everywhere).expect("invariant: a terminal is always made");
     let program = match Program::new() {
         Ok(program) => program,
         Err(failure) => return (Some(terminal), Err(failure)),

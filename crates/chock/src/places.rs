@@ -64,11 +64,13 @@ impl Places {
 /// Names a project: what a person recognises, and a short hash of its real path.
 pub(crate) fn slug(project: &Path) -> String {
     let name = project.file_name().unwrap_or_default().to_string_lossy();
-    let readable: String = name
-        .chars()
-        .map(|letter| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' })
-        .take(40)
-        .collect();
+    let readable: String =
+        name.chars()
+            .map(|letter| {
+                if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' }
+            })
+            .take(40)
+            .collect();
     let digest = Sha256::digest(project.as_os_str().as_bytes());
     let short: String = digest[..4].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{}-{short}", readable.trim_start_matches('.'))

@@ -83,10 +83,12 @@ fn with_command(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, Failure> 
         || "chock --help lists the commands".to_owned(),
         |name| format!("did you mean `chock {name}`?"),
     );
-    Err(Failure::start(format!(
-        "there is no command `{shown}`; {hint} To give the agent a task: chock run \"...\""
-    )
-    .replace("commands To", "commands. To")))
+    Err(Failure::start(
+        format!(
+            "there is no command `{shown}`; {hint} To give the agent a task: chock run \"...\""
+        )
+        .replace("commands To", "commands. To"),
+    ))
 }
 
 fn starts_with_dash(word: &OsStr) -> bool {

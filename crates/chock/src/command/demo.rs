@@ -88,7 +88,11 @@ fn tell(program: &Program, show: &Arc<Mutex<Show>>, args: &DemoArgs) -> Result<E
     }
     world.reset()?;
 
-    say(show, Weight::Strong, "\n2. An agent works in a cage, on a copy of the project, and tries them too:");
+    say(
+        show,
+        Weight::Strong,
+        "\n2. An agent works in a cage, on a copy of the project, and tries them too:",
+    );
     let program = program.moved_to(&world.home)?;
     let project = program.project(Some(&world.project))?;
     let directory = program.places.sessions(project.root());
@@ -237,7 +241,8 @@ impl World {
         let intact = matches!(verdict, Verdict::Intact { .. });
         let weight = if intact { Weight::Good } else { Weight::Bad };
         say(show, weight, &format!("   the log: {verdict}"));
-        let untouched = fs::read(self.project.join("greet.sh"))?.starts_with(b"#!/bin/sh\necho \"Hey");
+        let untouched =
+            fs::read(self.project.join("greet.sh"))?.starts_with(b"#!/bin/sh\necho \"Hey");
         let (weight, word) =
             if untouched { (Weight::Good, "untouched") } else { (Weight::Bad, "CHANGED") };
         say(show, weight, &format!("   the project itself: {word}"));
@@ -273,8 +278,7 @@ fn count_connections(listener: TcpListener) -> std::io::Result<Arc<AtomicUsize>>
 
 /// What the model says, turn by turn. The three attempts are its last calls.
 fn script(attempts: &[Attempt; 3]) -> Value {
-    let shell =
-        |command: &str| json!({ "name": "run_command", "input": { "command": command } });
+    let shell = |command: &str| json!({ "name": "run_command", "input": { "command": command } });
     let edit = json!({ "name": "edit_file", "input": {
         "path": "greet.sh", "old_string": "Hey $1", "new_string": "Good day, $1" } });
     let tries: Vec<_> = attempts.iter().map(|attempt| shell(&attempt.command)).collect();

@@ -41,7 +41,9 @@ pub(crate) fn run(
     let id = listed.found.id.to_string();
     let Some((base, snapshot)) = trees(&listed.session)? else {
         if args.json {
-            terminal.answer(&json!({"session": id, "base": null, "snapshot": null, "files": []}).to_string())?;
+            terminal.answer(
+                &json!({"session": id, "base": null, "snapshot": null, "files": []}).to_string(),
+            )?;
         } else {
             terminal.say(Weight::Quiet, "nothing changed: no turn of this session is complete");
         }

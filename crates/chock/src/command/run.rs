@@ -135,7 +135,11 @@ fn prepare(
         model_name: speaker.name,
         settings,
         allow_dirty: args.allow_dirty,
-        directory: if started.starts_with(project.root()) { started } else { project.root().to_owned() },
+        directory: if started.starts_with(project.root()) {
+            started
+        } else {
+            project.root().to_owned()
+        },
         options: options(args),
         asks: terminal.can_ask && !args.json,
     };
@@ -163,7 +167,8 @@ fn still_owed(
 /// Joins the words, or reads them from a pipe.
 fn message(args: &RunArgs, resumes: bool) -> Result<Option<String>, Failure> {
     let from_input = args.message.last().is_some_and(|word| word == "-");
-    let words = if from_input { &args.message[..args.message.len() - 1] } else { &args.message[..] };
+    let words =
+        if from_input { &args.message[..args.message.len() - 1] } else { &args.message[..] };
     let mut texts = Vec::new();
     for word in words {
         let text = word.to_str().ok_or_else(|| Failure::start("the message is not UTF-8 text"))?;
@@ -206,14 +211,20 @@ fn options(args: &RunArgs) -> Vec<String> {
         ("--max-turns", args.max_turns.map(|count| count.to_string())),
         ("--accept-project", args.accept_project.clone()),
     ];
-    options.extend(valued.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value?))));
+    options
+        .extend(valued.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value?))));
     options
 }
 
 /// Names the session before it starts.
 fn announce(terminal: &mut Terminal, plan: &Plan) {
     let verb = if plan.resumes { "going on with" } else { "session" };
-    let line = format!("{verb} {} · {} · {}", plan.found.id, plan.provider, visible_line(&plan.model_name));
+    let line = format!(
+        "{verb} {} · {} · {}",
+        plan.found.id,
+        plan.provider,
+        visible_line(&plan.model_name)
+    );
     terminal.say(Weight::Quiet, &line);
     if terminal.verbose {
         terminal.say(Weight::Quiet, &format!("log {}", plan.found.log.display()));
@@ -243,10 +254,9 @@ fn hint(reason: EndReason) -> Option<&'static str> {
         EndReason::Finished | EndReason::Other | EndReason::LogFull => None,
         EndReason::Refused => Some("another wording may be answered: chock run --continue \"...\""),
         EndReason::Budget => Some("raise budget in chock.zon, then: chock run --continue"),
-        EndReason::Cancelled
-        | EndReason::Fault
-        | EndReason::TurnLimit
-        | EndReason::RateLimited => Some("nothing is lost; to go on: chock run --continue"),
+        EndReason::Cancelled | EndReason::Fault | EndReason::TurnLimit | EndReason::RateLimited => {
+            Some("nothing is lost; to go on: chock run --continue")
+        }
         EndReason::NoProgress | EndReason::EmptyAnswer => {
             Some("to go on with more words: chock run --continue \"...\"")
         }

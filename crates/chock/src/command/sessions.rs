@@ -178,7 +178,9 @@ fn show(terminal: &mut Terminal, listed: &Listed, as_json: bool) -> Result<Exit,
                 }
             }
             Entry::Notice(text) => {
-                terminal.answer(&terminal.paint(&format!("[chock] {}", visible(text)), Weight::Quiet))?;
+                terminal.answer(
+                    &terminal.paint(&format!("[chock] {}", visible(text)), Weight::Quiet),
+                )?;
             }
         }
     }
@@ -186,11 +188,7 @@ fn show(terminal: &mut Terminal, listed: &Listed, as_json: bool) -> Result<Exit,
     Ok(Exit::Finished)
 }
 
-fn verify(
-    terminal: &mut Terminal,
-    all: Vec<found::Found>,
-    as_json: bool,
-) -> Result<Exit, Failure> {
+fn verify(terminal: &mut Terminal, all: Vec<found::Found>, as_json: bool) -> Result<Exit, Failure> {
     let mut damaged = false;
     for found in all {
         let mut records = 0_u64;

@@ -108,7 +108,8 @@ fn a_person_answers_once_for_the_session_or_no() {
     screen.press("y\n");
     let (code, seen) = screen.end();
     assert_eq!(code, Some(0), "{seen}");
-    let ended: Vec<_> = yard.outcomes().into_iter().map(|outcome| outcome["ended"].clone()).collect();
+    let ended: Vec<_> =
+        yard.outcomes().into_iter().map(|outcome| outcome["ended"].clone()).collect();
     assert_eq!(ended, [json!("denied"), json!({ "exited": 0 })]);
 
     let yard = asking(&["echo one", "echo two"]);
@@ -127,7 +128,10 @@ fn nobody_at_the_terminal_is_a_refusal_at_once() {
     let outcome = &yard.outcomes()[0];
     assert_eq!(outcome["ended"], "denied");
     assert_eq!(outcome["denial"]["action"], "call.run_command", "{outcome}");
-    assert!(outcome["denial"]["allowed_by"].as_str().expect("a row").contains(".allow"), "{outcome}");
+    assert!(
+        outcome["denial"]["allowed_by"].as_str().expect("a row").contains(".allow"),
+        "{outcome}"
+    );
 }
 
 #[test]

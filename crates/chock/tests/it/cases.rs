@@ -130,17 +130,16 @@ fn no_argument_leads_out_of_the_cage() {
         json!({ "command": "true", "unsafe": 1 }),
         json!({ "command": "true", "env": { "CHOCK_SANDBOX": "off" } }),
     ];
-    let calls: Vec<_> = arguments
-        .iter()
-        .map(|input| json!({ "name": "run_command", "input": input }))
-        .collect();
+    let calls: Vec<_> =
+        arguments.iter().map(|input| json!({ "name": "run_command", "input": input })).collect();
     scripted(&yard, &json!({ "turns": [{ "tools": calls }, { "text": "done" }] }));
     // A project cannot bring a switch along either.
     yard.chock(&["run", "x"]).expect(0);
     for (outcome, input) in yard.outcomes().iter().zip(&arguments) {
         assert_eq!(outcome["ended"], "fault", "{input}");
     }
-    let answered = yard.records().iter().filter(|record| record["kind"] == "approval.answered").count();
+    let answered =
+        yard.records().iter().filter(|record| record["kind"] == "approval.answered").count();
     assert_eq!(answered, 0, "nothing was even judged");
     yard.write("chock.zon", ".{ .sandbox = .{ .enabled = false } }");
     let ran = yard.chock(&["run", "x"]).expect(1);
@@ -207,7 +206,8 @@ fn waits_are_at_least_as_long_as_the_reply_says() {
     yard.configure(fake.port);
     let ran = yard.chock(&["run", "x"]).expect(0);
     fake.expect_finished();
-    let times: Vec<f64> = fake.requests().iter().map(|request| request["time"].as_f64().expect("a time")).collect();
+    let times: Vec<f64> =
+        fake.requests().iter().map(|request| request["time"].as_f64().expect("a time")).collect();
     assert!(times[1] - times[0] >= 2.0, "{times:?}");
     assert!(times[2] - times[1] >= 1.5, "{times:?}");
     assert_eq!(ran.err.matches("waiting").count(), 3, "{}", ran.err);
@@ -216,7 +216,8 @@ fn waits_are_at_least_as_long_as_the_reply_says() {
 #[test]
 fn out_of_credit_stops_at_once() {
     let yard = Yard::new();
-    let fake = Fake::script(&json!({ "turns": [{ "fault": { "kind": "quota" } }] }), &yard.path("."));
+    let fake =
+        Fake::script(&json!({ "turns": [{ "fault": { "kind": "quota" } }] }), &yard.path("."));
     yard.configure(fake.port);
     let ran = yard.chock(&["run", "x"]);
     assert_ne!(ran.code, Some(0));

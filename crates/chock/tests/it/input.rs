@@ -56,7 +56,11 @@ fn a_message_must_be_there_and_be_text() {
     command.arg(OsStr::from_bytes(b"fix \xff this"));
     check(&yard, command.output().expect("the program").into(), &["UTF-8"]);
     check(&yard, yard.chock(&["run", "--continue", "x"]), &["no session"]);
-    check(&yard, yard.chock(&["run", "--session", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "x"]), &["no session"]);
+    check(
+        &yard,
+        yard.chock(&["run", "--session", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "x"]),
+        &["no session"],
+    );
 }
 
 #[test]
@@ -106,7 +110,8 @@ fn without_git_or_a_home_the_cure_is_named() {
 
 #[test]
 fn odd_project_paths_work() {
-    let names: [&[u8]; 5] = [b"with space", b"it's \"quoted\"", b"new\nline", b"\xff\xfe", b"-dash"];
+    let names: [&[u8]; 5] =
+        [b"with space", b"it's \"quoted\"", b"new\nline", b"\xff\xfe", b"-dash"];
     for name in names {
         let yard = Yard::new();
         one_word(&yard);
@@ -132,7 +137,10 @@ fn a_wrong_chock_zon_is_shown_with_its_line() {
         (b".{ .policy = ", &["chock.zon:1"]),
         (b".{ .mcp = .{} }", &["mcp"]),
         (b"\xff", &["chock.zon", "UTF-8"]),
-        (b".{ .policy = .{ .rules = .{ .{ .action = \"*\", .decision = .deny } } } }", &["chock.zon:1"]),
+        (
+            b".{ .policy = .{ .rules = .{ .{ .action = \"*\", .decision = .deny } } } }",
+            &["chock.zon:1"],
+        ),
     ];
     for (text, words) in cases {
         fs::write(yard.project().join("chock.zon"), text).expect("a file");
@@ -182,7 +190,9 @@ fn unknown_names_are_answered_with_the_nearest() {
 
 #[test]
 fn a_repository_that_cannot_be_read_is_refused_by_name_and_the_others_work() {
-    for (option, word) in [("--object-format=sha256", Some("SHA-256")), ("--ref-format=reftable", None)] {
+    for (option, word) in
+        [("--object-format=sha256", Some("SHA-256")), ("--ref-format=reftable", None)]
+    {
         let yard = Yard::bare();
         one_word(&yard);
         yard.write("a.txt", "a\n");

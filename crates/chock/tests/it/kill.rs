@@ -103,7 +103,8 @@ fn an_interrupt_stops_cleanly_and_the_session_goes_on() {
     let status = child.wait().expect("an end");
     assert_eq!(status.code(), Some(3));
     assert!(processes_of(&yard, "sleep 986.5").is_empty());
-    let ended: Vec<_> = yard.outcomes().into_iter().map(|outcome| outcome["ended"].clone()).collect();
+    let ended: Vec<_> =
+        yard.outcomes().into_iter().map(|outcome| outcome["ended"].clone()).collect();
     assert_eq!(ended, [json!("cancelled"), json!("cancelled")]);
     let ran = yard.chock(&["run", "--continue"]).expect(0);
     assert!(ran.out.contains("went on"), "{}", ran.out);

@@ -39,7 +39,11 @@ fn without_namespaces_no_request_is_made() {
     let doctor = below(&yard, &tool, &["doctor", "--json"]).expect(2);
     let survey: serde_json::Value = serde_json::from_str(&doctor.out).expect("JSON");
     assert_eq!(survey["can_contain"], false);
-    let row = survey["rows"].as_array().expect("rows").iter().find(|row| row["layer"] == "user namespace");
+    let row = survey["rows"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .find(|row| row["layer"] == "user namespace");
     let row = row.expect("a row");
     assert_eq!(row["state"], "off");
     assert!(row["cure"].as_str().expect("text").contains("max_user_namespaces"), "{row}");
@@ -61,7 +65,9 @@ fn root_without_another_user_to_be_is_refused() {
 #[test]
 fn a_full_disk_stops_the_session_and_the_log_stays_whole() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root makes a small file system; the log's own tests cover the rest");
+        println!(
+            "skipped: only root makes a small file system; the log's own tests cover the rest"
+        );
         return;
     }
     let yard = Yard::new();
@@ -79,7 +85,8 @@ fn a_full_disk_stops_the_session_and_the_log_stays_whole() {
     let ran = below(&yard, &["unshare", "-m", "sh", "-c", &script], &["run", "x"]);
     assert_ne!(ran.code, Some(101), "{}", ran.err);
     assert!(!ran.err.contains("panicked"), "{}", ran.err);
-    let find = Command::new("find").arg(yard.path("kept/sessions")).args(["-name", "*.jsonl"]).output();
+    let find =
+        Command::new("find").arg(yard.path("kept/sessions")).args(["-name", "*.jsonl"]).output();
     let found = String::from_utf8(find.expect("find").stdout).expect("text");
     let log = found.lines().next().expect("a log was started");
     let verdict = chock_log::verify(std::path::Path::new(log));

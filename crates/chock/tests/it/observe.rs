@@ -43,7 +43,8 @@ fn the_kernel_confirms_the_layers_of_a_running_call() {
         for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
             assert_eq!(status[set], "0000000000000000", "{set}");
         }
-        let ids: Vec<_> = status["Uid"].split_whitespace().chain(status["Gid"].split_whitespace()).collect();
+        let ids: Vec<_> =
+            status["Uid"].split_whitespace().chain(status["Gid"].split_whitespace()).collect();
         assert!(ids.iter().all(|id| *id != "0"), "{ids:?}");
         assert!(status["NSpid"].split_whitespace().count() >= 3, "{}", status["NSpid"]);
         for name in ["user", "mnt", "pid", "ipc", "uts", "net", "cgroup"] {
@@ -53,7 +54,10 @@ fn the_kernel_confirms_the_layers_of_a_running_call() {
         }
         let root = fs::read_dir(format!("/proc/{id}/root")).expect("the root");
         let names: Vec<_> = root.flatten().map(|entry| entry.file_name()).collect();
-        assert!(!names.iter().any(|name| name == "sys" || name == "boot" || name == "mnt"), "{names:?}");
+        assert!(
+            !names.iter().any(|name| name == "sys" || name == "boot" || name == "mnt"),
+            "{names:?}"
+        );
 
         let child_id = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process(child_id, rustix::process::Signal::INT).expect("a signal");

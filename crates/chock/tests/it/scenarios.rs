@@ -19,7 +19,8 @@ fn check(scenario: &str, outcomes: &[serde_json::Value]) {
         let (fake, ran) = play(&yard, scenario);
         ran.expect(0);
         fake.expect_finished();
-        let ended: Vec<_> = yard.outcomes().into_iter().map(|outcome| outcome["ended"].clone()).collect();
+        let ended: Vec<_> =
+            yard.outcomes().into_iter().map(|outcome| outcome["ended"].clone()).collect();
         assert_eq!(ended, outcomes, "{scenario}");
         assert_eq!(yard.fingerprint(), before, "{scenario}: the project was touched");
         yard.chock(&["sessions", "verify"]).expect(0);
@@ -48,7 +49,10 @@ fn scenario_01_edits_and_tests() {
 #[test]
 fn scenario_02_answers_parallel_calls_in_order() {
     let exited = |code| json!({ "exited": code });
-    check("02-parallel-tools.json", &[json!("done"), json!("done"), exited(0), exited(0), exited(1)]);
+    check(
+        "02-parallel-tools.json",
+        &[json!("done"), json!("done"), exited(0), exited(0), exited(1)],
+    );
 }
 
 #[test]
