@@ -107,6 +107,7 @@ pub fn compile(layout: &Layout, host: &Host, rules: &CageRules) -> Compiled {
         &Names { of_toolchains: &toolchains.variables, added: &rules.variables },
         &path,
         &shell,
+        rules.filter,
     );
     let mut notes = toolchains.notes;
     notes.extend(environment.notes);

@@ -314,6 +314,7 @@ fn the_environment_is_a_list_of_names() {
     yard.extra = vec!["INDEX".into(), "HOME".into(), "UNSET".into()];
     let compiled = yard.compile();
     let expected = [
+        ("ASAN_OPTIONS", Some("detect_leaks=0")),
         ("CARGO_HOME", Some("/run/chock/home/.cargo")),
         ("CARGO_NET_OFFLINE", Some("true")),
         ("CHOCK_SANDBOX", Some("network-off")),
