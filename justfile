@@ -17,6 +17,10 @@ lint:
 escape:
     cargo test --package chock-sandbox --tests
 
+# Real programs at real work: git, cargo, npm, pip, go, java, gdb and more, each outside and caged
+real-work:
+    cargo test --package chock --test real_work -- --include-ignored
+
 # The documentation, warnings denied
 docs:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps

@@ -9,9 +9,7 @@ use std::sync::{Arc, Mutex};
 use chock_agent::Stop;
 use chock_broker::{Broker, Nobody, Standing, Verdict};
 use chock_config::Flags;
-use chock_log::{
-    Action, EndReason, EndedBody, Event, FinishedBody, Outcome, Permit, Proposal,
-};
+use chock_log::{Action, EndReason, EndedBody, Event, FinishedBody, Outcome, Permit, Proposal};
 use chock_policy::{Lineage, Ratchet};
 use chock_sandbox::{Call, Ended, Finished, Program as Act, SandboxFault, Stdio};
 use serde_json::json;
@@ -60,6 +58,10 @@ pub(crate) struct ExecArgs {
     /// The project, if it is not the current directory
     #[arg(long, value_name = "DIRECTORY")]
     project: Option<PathBuf>,
+
+    /// Accept what the project's chock.zon asks for, if this is its digest
+    #[arg(long, value_name = "DIGEST")]
+    accept_project: Option<String>,
 }
 
 pub(crate) fn run(
@@ -67,16 +69,14 @@ pub(crate) fn run(
     terminal: &mut Terminal,
     args: &ExecArgs,
 ) -> Result<Exit, Failure> {
-    caged(program, terminal, args).map_err(|failure| Failure {
-        exit: Exit::Command(NOT_CONTAINED),
-        message: failure.message,
-    })
+    caged(program, terminal, args)
+        .map_err(|failure| Failure { exit: Exit::Command(NOT_CONTAINED), message: failure.message })
 }
 
 fn caged(program: &Program, terminal: &mut Terminal, args: &ExecArgs) -> Result<Exit, Failure> {
     let project = program.project(args.project.as_deref())?;
-    let settings =
-        Settings::read(program, project.root(), Flags::default(), Consent::Tell, terminal)?;
+    let consent = args.accept_project.as_deref().map_or(Consent::Tell, Consent::Digest);
+    let settings = Settings::read(program, project.root(), Flags::default(), consent, terminal)?;
     let log = Found::at(&program.places.executions(project.root()), new_session()?);
     let found = match &args.session {
         Some(name) => found::session(&program.places.sessions(project.root()), Some(name))?,
@@ -152,7 +152,8 @@ impl Work<'_> {
         let (ended, outcome) = self.call(terminal, site, permit, args)?;
         let body = FinishedBody { call: "exec".to_owned(), tool: "exec".to_owned(), outcome };
         let end = EndedBody { reason: EndReason::Finished, detail: String::new() };
-        let written = pen.write(Event::ToolFinished(body)).and_then(|_| pen.write(Event::Ended(end)));
+        let written =
+            pen.write(Event::ToolFinished(body)).and_then(|_| pen.write(Event::Ended(end)));
         written.and_then(|_| pen.flush()).map_err(|fault| Failure::fault(causes(&fault)))?;
         Ok(ended)
     }
@@ -227,7 +228,8 @@ impl Work<'_> {
             }
             Ended::TimedOut => {
                 let limit = self.settings.limits().wall_time.as_secs();
-                let words = format!("{name} was ended after its limit of {limit} s (limits.time_s)");
+                let words =
+                    format!("{name} was ended after its limit of {limit} s (limits.time_s)");
                 (NOT_CONTAINED, Told::TimedOut(limit), Some(words))
             }
             Ended::Cancelled => (low_byte(130), Told::Cancelled, None),

@@ -70,15 +70,30 @@ impl Yard {
     }
 
     /// Makes the same yard for a plain user, when the tests run as root.
+    #[expect(clippy::wrong_self_convention, reason = "it reads as the sentence it makes")]
     pub(crate) fn as_plain_user(mut self) -> Self {
         if rustix::process::geteuid().is_root() {
             let program = self.path("chock");
             fs::copy(&self.program, &program).expect("a copy of the program");
             self.program = program;
             self.user = Some(PLAIN_USER);
-            self.run_tool("chown", &["-R", "65534:65534", "."]);
+            self.own_everything();
         }
         self
+    }
+
+    /// Gives the plain user, if it is the yard's, what was made since.
+    pub(crate) fn own_everything(&self) {
+        if self.user.is_some() {
+            self.run_tool("chown", &["-R", "65534:65534", "."]);
+        }
+    }
+
+    /// Has a command run as the yard's user.
+    pub(crate) fn become_its_user(&self, command: &mut Command) {
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
     }
 
     /// Names a path in the yard.
@@ -154,9 +169,7 @@ impl Yard {
             .env("HOME", self.path("home"))
             .env("LANG", "C.UTF-8")
             .stdin(Stdio::null());
-        if let Some(user) = self.user {
-            command.uid(user).gid(user);
-        }
+        self.become_its_user(&mut command);
         command
     }
 
@@ -171,7 +184,9 @@ impl Yard {
         let sessions = self.path("home/.local/state/chock/sessions");
         for project in entries(&sessions) {
             let files = entries(&project);
-            logs.extend(files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")));
+            logs.extend(
+                files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")),
+            );
         }
         logs.sort();
         logs
@@ -186,7 +201,8 @@ impl Yard {
 
     /// Returns the outcome of each tool call of the newest session, in order.
     pub(crate) fn outcomes(&self) -> Vec<Value> {
-        let finished = self.records().into_iter().filter(|record| record["kind"] == "tool.finished");
+        let finished =
+            self.records().into_iter().filter(|record| record["kind"] == "tool.finished");
         finished.map(|record| record["body"]["outcome"].clone()).collect()
     }
 
@@ -199,7 +215,12 @@ impl Yard {
             .iter()
             .map(|path| {
                 let text = fs::read(path).unwrap_or_default();
-                format!("{} {:?} {}", path.display(), fs::symlink_metadata(path).map(|data| data.len()).ok(), hash(&text))
+                format!(
+                    "{} {:?} {}",
+                    path.display(),
+                    fs::symlink_metadata(path).map(|data| data.len()).ok(),
+                    hash(&text)
+                )
             })
             .collect();
         format!("{}\n{}\n{}", hash(&index), self.git(&["for-each-ref"]), files.join("\n"))
