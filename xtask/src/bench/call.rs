@@ -1,7 +1,7 @@
-//! A whole tool call: `crates/chock-agent/examples/bench_call.rs`.
+//! A whole tool call: `crates/chock/examples/bench_tools.rs`.
 //!
-//! Lanes: `call` (judge, record, flush, run, record), `floor` (the same caged `true` without log
-//! and broker, and one fdatasync).
+//! Lanes: `call` (judge, record, flush, run, record), `floor` (a caged `true` without log and
+//! broker, and one fdatasync).
 
 use anyhow::Result;
 
@@ -10,7 +10,7 @@ use super::lane::Lanes;
 use super::measure::{Measured, alternate};
 
 pub(super) fn tool_call(ground: &Ground) -> Result<Measured> {
-    let program = ground.example("chock-agent", "bench_call")?;
+    let program = ground.example("chock", "bench_tools")?;
     let scratch = ground.directory("call")?;
     let project = ground.small()?;
     let mut ours = Lanes::start(&program, &scratch, &[project])?;
