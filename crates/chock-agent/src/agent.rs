@@ -82,6 +82,7 @@ impl<'a> Agent<'a> {
     /// nothing, a bound is reached, or something fails. The end is a record.
     pub fn run(&mut self, message: Option<String>) -> Finish {
         let finish = self.work(message).unwrap_or_else(|finish| finish);
+        let finish = self.end_tasks(finish);
         let body = EndedBody { reason: finish.reason, detail: finish.detail.clone() };
         let pen = &self.house.pen;
         match pen.write(Event::Ended(body)).and_then(|_| pen.flush()) {
@@ -95,6 +96,7 @@ impl<'a> Agent<'a> {
 
     fn work(&mut self, message: Option<String>) -> Result<Finish, Finish> {
         let turns_before = self.house.pen.session(|session| session.turns);
+        self.record_lost_tasks()?;
         if let Some(text) = message {
             self.settle()?;
             self.record(Event::User(UserBody { text }))?;
@@ -105,8 +107,10 @@ impl<'a> Agent<'a> {
                 Next::Decide(call) => self.answer(&call)?,
                 Next::TellCut => {
                     let text = "Your reply reached its length limit. Go on where it stopped.";
-                    self.record(Event::Notice(NoticeBody { text: text.to_owned() }))?;
+                    self.record(Event::Notice(NoticeBody { text: text.to_owned(), tasks: Vec::new() }))?;
                 }
+                Next::TellTasks => self.tell_tasks()?,
+                Next::AskModel if self.record_ended_tasks()? => {}
                 Next::AskModel => {
                     if self.house.stop.is_triggered() {
                         return Ok(Finish::new(EndReason::Cancelled, ""));
@@ -129,7 +133,7 @@ impl<'a> Agent<'a> {
             match self.house.pen.session(next) {
                 Next::Interrupted(open) => self.answer_unknown(&open)?,
                 Next::Decide(call) => self.answer_undone(&call, "the session went on without it")?,
-                Next::AskModel | Next::TellCut | Next::Done(_) => return Ok(()),
+                Next::AskModel | Next::TellCut | Next::TellTasks | Next::Done(_) => return Ok(()),
             }
         }
     }

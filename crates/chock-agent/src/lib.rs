@@ -21,6 +21,7 @@ mod context;
 mod next;
 mod prompt;
 mod seams;
+mod tasks;
 mod turn;
 
 pub use agent::{Agent, Finish, House};

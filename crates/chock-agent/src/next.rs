@@ -9,6 +9,8 @@ pub enum Next {
     AskModel,
     /// Tell the model that its reply was cut at its length limit, so that it goes on.
     TellCut,
+    /// Tell the model that background tasks have ended, before it is asked again.
+    TellTasks,
     /// Answer this call.
     Decide(ToolCall),
     /// An approved act has no result: say so, and do not repeat it.
@@ -28,7 +30,9 @@ pub fn next(session: &Session) -> Next {
     }
     match session.entries.last().map(|(_, entry)| entry) {
         None => Next::Done(EndReason::Finished),
-        Some(Entry::User(_) | Entry::Result { .. } | Entry::Notice(_)) => Next::AskModel,
+        Some(Entry::User(_) | Entry::Result { .. } | Entry::Notice(_)) => {
+            if session.untold_tasks().next().is_some() { Next::TellTasks } else { Next::AskModel }
+        }
         Some(Entry::Model(message)) => match &message.stop {
             Stop::Refused { .. } => Next::Done(EndReason::Refused),
             Stop::Length => Next::TellCut,
@@ -51,7 +55,7 @@ pub(crate) fn reply_was_cut(session: &Session) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use chock_log::{ModelMessage, Part, Seq};
+    use chock_log::{Ended, ModelMessage, Outcome, Part, Seq, Task, TaskState};
 
     use super::*;
 
@@ -78,6 +82,32 @@ mod tests {
         check(vec![reply(words(), refused())], Next::Done(EndReason::Refused));
         check(vec![reply(vec![], refused())], Next::Done(EndReason::Refused));
         check(vec![reply(words(), Stop::Length)], Next::TellCut);
+    }
+
+    #[test]
+    fn the_end_of_a_task_is_told_at_the_top_of_a_turn_and_never_between_calls() {
+        let ended = Outcome::new(Ended::Exited(1), "task-01 has ended");
+        let task = |state| Task { id: "task-01".into(), call: "a".into(), command: "x".into(), state };
+        let with = |entry: Entry, state: &TaskState| Session {
+            entries: vec![(Seq(1), entry)],
+            tasks: vec![task(state.clone())],
+            ..Session::default()
+        };
+        let user = || Entry::User("go".into());
+        let done = || reply(vec![Part::Text("done".into())], Stop::Finished);
+        let untold = TaskState::Untold(ended.clone());
+        for (state, expected) in [
+            (&TaskState::Running, Next::AskModel),
+            (&untold, Next::TellTasks),
+            (&TaskState::Told(ended), Next::AskModel),
+        ] {
+            assert_eq!(next(&with(user(), state)), expected);
+            // A final answer ends the run, whatever goes on beside it.
+            assert_eq!(next(&with(done(), state)), Next::Done(EndReason::Finished));
+        }
+        let call = ToolCall { id: "b".into(), name: "t".into(), arguments: "{}".into() };
+        let between = Session { pending: [call.clone()].into(), ..with(user(), &untold) };
+        assert_eq!(next(&between), Next::Decide(call));
     }
 
     #[test]

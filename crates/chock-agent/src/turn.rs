@@ -63,6 +63,10 @@ impl Agent<'_> {
                 Verdict::Permitted(permit) => self.carry_out(call, permit, reading),
                 Verdict::Refused(refusal) => self.finish_refused(call, refusal),
             },
+            Proposed::Task(proposal) => match self.house.broker.judge(proposal) {
+                Verdict::Permitted(permit) => self.attend(call, permit),
+                Verdict::Refused(refusal) => self.finish_refused(call, refusal),
+            },
         }
     }
 
@@ -74,6 +78,9 @@ impl Agent<'_> {
     ) -> Result<(), Finish> {
         let approval = Some(permit.approval());
         self.record(Event::ToolStarted(StartedBody { call: call.clone(), approval }))?;
+        if let Some(task) = reading.begins(&call.id) {
+            self.record(Event::TaskStarted(task))?;
+        }
         let house = &mut self.house;
         let watcher = &mut house.watcher;
         let mut progress = |bytes: &[u8]| watcher(Sight::Output(bytes));
@@ -106,7 +113,7 @@ impl Agent<'_> {
         self.finish(call, outcome)
     }
 
-    fn finish_refused(&mut self, call: &ToolCall, refusal: Refusal) -> Result<(), Finish> {
+    pub(crate) fn finish_refused(&mut self, call: &ToolCall, refusal: Refusal) -> Result<(), Finish> {
         if let Cause::NotRecorded(fault) = &refusal.cause {
             return Err(Finish::log_failed(fault));
         }
@@ -119,7 +126,7 @@ impl Agent<'_> {
         self.finish(call, outcome)
     }
 
-    fn finish(&mut self, call: &ToolCall, outcome: Outcome) -> Result<(), Finish> {
+    pub(crate) fn finish(&mut self, call: &ToolCall, outcome: Outcome) -> Result<(), Finish> {
         let (id, tool) = (call.id.clone(), call.name.clone());
         self.record(Event::ToolFinished(FinishedBody { call: id, tool, outcome }))?;
         self.end_turn_if_complete(true)
@@ -133,17 +140,23 @@ impl Agent<'_> {
             return Ok(());
         }
         if calls_ran {
-            match self.house.errands.snapshot(turn) {
-                Ok(snapshot) => {
-                    self.record(Event::Snapshot(snapshot))?;
-                }
-                Err(why) => {
-                    let warning = format!("turn {turn} has no snapshot: {why}");
-                    (self.house.watcher)(Sight::Warning(&warning));
-                }
-            }
+            self.keep_workspace(turn)?;
         }
         self.house.pen.flush().map_err(|fault| Finish::log_failed(&fault))
+    }
+
+    /// Records the workspace as it is now, or warns that it cannot be kept.
+    pub(crate) fn keep_workspace(&mut self, turn: u64) -> Result<(), Finish> {
+        match self.house.errands.snapshot(turn) {
+            Ok(snapshot) => {
+                self.record(Event::Snapshot(snapshot))?;
+            }
+            Err(why) => {
+                let warning = format!("turn {turn} has no snapshot: {why}");
+                (self.house.watcher)(Sight::Warning(&warning));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -77,6 +77,10 @@ events! {
     ToolStarted(StartedBody) = "tool.started",
     /// A tool call has its result.
     ToolFinished(FinishedBody) = "tool.finished",
+    /// A background task begins.
+    TaskStarted(TaskStartedBody) = "task.started",
+    /// A background task has ended.
+    TaskFinished(TaskFinishedBody) = "task.finished",
     /// The throwaway copy is ready.
     WorkspaceOpened(WorkspaceBody) = "workspace.opened",
     /// The copy's state at the end of a turn.
@@ -222,6 +226,29 @@ pub struct FinishedBody {
     pub outcome: Outcome,
 }
 
+/// Body of `task.started`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskStartedBody {
+    /// The task, as `task-01`.
+    pub task: String,
+    /// The call that asked for it; its approval stands before this record.
+    pub call: String,
+    /// The command line.
+    pub command: String,
+}
+
+/// Body of `task.finished`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskFinishedBody {
+    /// The task.
+    pub task: String,
+    /// How it ended, its bytes of output, and a sentence for the model.
+    pub outcome: Outcome,
+    /// Whether the result of a call tells the model; otherwise a notice will.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told: bool,
+}
+
 /// Body of `workspace.opened`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceBody {
@@ -310,6 +337,9 @@ pub struct RetryBody {
 pub struct NoticeBody {
     /// The words for the model.
     pub text: String,
+    /// The background tasks whose end it tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<String>,
 }
 
 /// Body of `session.ended`.

@@ -1,9 +1,12 @@
 //! Adds one record to a session.
 
-use crate::event::{AnswerBody, Event, FinishedBody, UsageBody};
+use crate::event::{
+    AnswerBody, Event, FinishedBody, NoticeBody, TaskFinishedBody, TaskStartedBody, UsageBody,
+};
 use crate::message::ModelMessage;
 use crate::record::{Record, Seq};
 use crate::session::{Entry, OpenApproval, Session};
+use crate::task::{Task, TaskState};
 use crate::usage::Cost;
 
 impl Session {
@@ -29,12 +32,14 @@ impl Session {
             Event::Usage(body) => self.absorb_usage(body),
             Event::Answered(body) => self.absorb_answer(seq, body),
             Event::ToolFinished(body) => self.absorb_result(seq, body),
+            Event::TaskStarted(body) => self.absorb_task(body),
+            Event::TaskFinished(body) => self.absorb_task_end(body),
             Event::WorkspaceOpened(body) => self.workspace = Some(body.clone()),
             Event::Snapshot(body) => self.snapshot = Some(body.clone()),
             Event::Plan(body) => self.plan = body.clone(),
             Event::Title(body) => self.title = Some(body.title.clone()),
             Event::Compaction(body) => self.compaction = Some(body.clone()),
-            Event::Notice(body) => self.entries.push((seq, Entry::Notice(body.text.clone()))),
+            Event::Notice(body) => self.absorb_notice(seq, body),
             Event::Ended(body) => self.ended = Some(body.clone()),
             Event::Asked(_) | Event::ToolStarted(_) | Event::Retry(_) | Event::Unknown { .. } => {}
         }
@@ -83,5 +88,25 @@ impl Session {
                 outcome: body.outcome.clone(),
             },
         ));
+    }
+
+    fn absorb_task(&mut self, body: &TaskStartedBody) {
+        let TaskStartedBody { task, call, command } = body.clone();
+        self.tasks.push(Task { id: task, call, command, state: TaskState::Running });
+    }
+
+    fn absorb_task_end(&mut self, body: &TaskFinishedBody) {
+        let outcome = body.outcome.clone();
+        let state = if body.told { TaskState::Told(outcome) } else { TaskState::Untold(outcome) };
+        for task in self.tasks.iter_mut().filter(|task| task.id == body.task) {
+            task.state = state.clone();
+        }
+    }
+
+    fn absorb_notice(&mut self, seq: Seq, body: &NoticeBody) {
+        for task in self.tasks.iter_mut().filter(|task| body.tasks.contains(&task.id)) {
+            task.tell();
+        }
+        self.entries.push((seq, Entry::Notice(body.text.clone())));
     }
 }

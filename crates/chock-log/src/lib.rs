@@ -34,6 +34,7 @@ mod record;
 mod redact;
 mod session;
 mod storage;
+mod task;
 mod usage;
 mod verify;
 mod writer;
@@ -43,7 +44,7 @@ pub use error::LogError;
 pub use event::{
     AnswerBody, AskedBody, CompactionBody, ConfigBody, EndReason, EndedBody, Event, FinishedBody,
     Grounds, NoticeBody, PlanBody, PlanStatus, PlanStep, RetryBody, SnapshotBody, StartBody,
-    StartedBody, TitleBody, UsageBody, UserBody, WorkspaceBody,
+    StartedBody, TaskFinishedBody, TaskStartedBody, TitleBody, UsageBody, UserBody, WorkspaceBody,
 };
 pub use id::SessionId;
 pub use log::{Clock, Log, Observer, Opened, Options, Running};
@@ -55,6 +56,7 @@ pub use record::{HEADER, RECORD_BYTES_MAX, Record, Seq};
 pub use redact::{Mask, Redactor, holds_marker};
 pub use session::{Entry, OpenApproval, Session, State};
 pub use storage::{FileStorage, Storage};
+pub use task::{Task, TaskState};
 pub use usage::{Cost, Tokens};
 pub use verify::{Verdict, verify};
 pub use writer::{LOG_BYTES_MAX, Pen};

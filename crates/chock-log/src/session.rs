@@ -10,6 +10,7 @@ use crate::event::{
 use crate::message::{ModelMessage, ToolCall};
 use crate::outcome::Outcome;
 use crate::record::Seq;
+use crate::task::Task;
 use crate::usage::Tokens;
 
 /// One step of the conversation.
@@ -67,6 +68,8 @@ pub struct Session {
     pub pending: VecDeque<ToolCall>,
     /// The approval whose result is missing, if there is one.
     pub open_approval: Option<OpenApproval>,
+    /// The background tasks, in the order they were started.
+    pub tasks: Vec<Task>,
     /// How many replies the model gave.
     pub turns: u64,
     /// Tokens used, where they were told.

@@ -14,7 +14,7 @@ use crate::storage::Storage;
 /// The most bytes a log may have. A session of thousands of turns stays far below.
 pub const LOG_BYTES_MAX: u64 = 512 << 20;
 
-/// What is kept free for a session's last records: a result, a snapshot and the end.
+/// What is kept free for a session's last records: a result, the end of a task, a snapshot and the end.
 const LAST_WORDS_BYTES: u64 = 256 << 10;
 
 /// Writes what happened. Clones write to the same log.
@@ -183,7 +183,9 @@ impl Writer {
 /// Says whether a record is one of those that close an act or a session.
 fn is_last_word(event: &Event) -> bool {
     match event {
-        Event::ToolFinished(_) | Event::Snapshot(_) | Event::Ended(_) => true,
+        Event::ToolFinished(_) | Event::TaskFinished(_) | Event::Snapshot(_) | Event::Ended(_) => {
+            true
+        }
         Event::Start(_)
         | Event::Config(_)
         | Event::User(_)
@@ -192,6 +194,7 @@ fn is_last_word(event: &Event) -> bool {
         | Event::Asked(_)
         | Event::Answered(_)
         | Event::ToolStarted(_)
+        | Event::TaskStarted(_)
         | Event::WorkspaceOpened(_)
         | Event::Plan(_)
         | Event::Title(_)

@@ -141,10 +141,6 @@ fn check_object(
 }
 
 fn unknown(path: &str, name: &str, known: &Map<String, Value>) -> String {
-    if name == "background" {
-        return "`background` does not exist: everything a command starts ends with its call"
-            .into();
-    }
     let shown: String = path.chars().take(64).collect();
     let meant = hint::nearest(name, known.keys().map(String::as_str));
     let meant = meant.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default();
@@ -298,7 +294,6 @@ mod tests {
             (r#"{"path": "a", "count": 18446744073709551615}"#, "`count` is "),
             (r#"{"path": "a", "cuont": 1}"#, "there is no field `cuont` (did you mean `count`?)"),
             (r#"{"path": "a", "sandbox": false}"#, "there is no field `sandbox`"),
-            (r#"{"path": "a", "background": true}"#, "`background` does not exist"),
             (r#"{"path": "a", "parts": [{"word": "one"}, {}]}"#, "`parts[1].word` is missing"),
             (r#"{"path": "a", "parts": [{"word": "x"}]}"#, r#"must be one of "one", "two_three""#),
             (r#"{"path": "a", "parts": [{"word": "one", "x": 1}]}"#, "no field `parts[0].x`"),

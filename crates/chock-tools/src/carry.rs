@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::answer::{ANSWER_BYTES_MAX, Answer};
 use crate::names::{self, count, shown};
 use crate::output::{Collected, Collector, Outputs, end_line};
-use crate::reading::{CommandReading, How, Reading};
+use crate::reading::{CommandReading, How};
 
 /// How long a file tool may take: the most a search of a large tree on a slow disk needs.
 const HAND_TIME: Duration = Duration::from_secs(120);
@@ -25,15 +25,20 @@ const HAND_TIME: Duration = Duration::from_secs(120);
 pub struct Carried {
     /// How it ended, and the words for the model.
     pub outcome: Outcome,
-    /// The call, unless the sandbox failed.
-    cell: Result<Finished, SandboxFault>,
+    /// The call, unless the sandbox failed; nothing when none was waited for.
+    cell: Option<Result<Finished, SandboxFault>>,
 }
 
 impl Carried {
+    /// Answers for an act that goes on.
+    pub(crate) fn goes_on(outcome: Outcome) -> Self {
+        Self { outcome, cell: None }
+    }
+
     /// Says whether the session's sandbox is gone, so that no further call can be done.
     #[must_use]
     pub fn sandbox_is_lost(&self) -> bool {
-        matches!(self.cell, Err(SandboxFault::Lost { .. } | SandboxFault::Talk { .. }))
+        matches!(self.cell, Some(Err(SandboxFault::Lost { .. } | SandboxFault::Talk { .. })))
     }
 }
 
@@ -49,16 +54,16 @@ type Done = (Outcome, Result<Finished, SandboxFault>);
 
 pub(crate) fn carry_out(
     work: Work<'_>,
-    reading: Reading,
+    how: How,
     outputs: &mut Outputs,
     progress: &mut dyn FnMut(&[u8]),
 ) -> Carried {
-    let (outcome, cell) = match reading.0 {
+    let (outcome, cell) = match how {
         How::Hand => hand(work),
         How::Command(reading) => command(work, &reading, outputs, progress),
     };
     let duration = cell.as_ref().map_or(Duration::ZERO, |finished| finished.duration);
-    Carried { outcome: outcome.lasting(duration), cell }
+    Carried { outcome: outcome.lasting(duration), cell: Some(cell) }
 }
 
 fn hand(work: Work<'_>) -> Done {
@@ -154,7 +159,7 @@ fn ran(reading: &CommandReading, finished: &Finished, output: Collected) -> Outc
     Outcome { bytes_kept: output.shown, bytes_dropped: output.dropped, ..Outcome::new(ended, text) }
 }
 
-fn not_started(reading: &CommandReading, step: StartStep, errno: i32) -> Outcome {
+pub(crate) fn not_started(reading: &CommandReading, step: StartStep, errno: i32) -> Outcome {
     let why = Errno::from_raw_os_error(errno);
     let text = match (step, why) {
         (StartStep::Directory, Errno::NOENT) => {
@@ -175,7 +180,7 @@ fn not_started(reading: &CommandReading, step: StartStep, errno: i32) -> Outcome
 }
 
 /// Words the end of a call, to follow `was` or to stand alone.
-fn status(ended: CellEnded, time: Duration) -> (Ended, String) {
+pub(crate) fn status(ended: CellEnded, time: Duration) -> (Ended, String) {
     match ended {
         CellEnded::Exited(code @ 129..=159) => {
             let signal = code - 128;
@@ -233,7 +238,7 @@ fn asks_for_network(text: &str) -> bool {
 }
 
 /// Words a call that could not be contained: nothing ran, or nobody knows how far it got.
-fn not_contained(fault: &SandboxFault) -> Outcome {
+pub(crate) fn not_contained(fault: &SandboxFault) -> Outcome {
     let ended = match fault {
         SandboxFault::Lost { .. } | SandboxFault::Talk { .. } => Ended::Unknown,
         _ => Ended::Fault,

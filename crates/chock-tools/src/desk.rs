@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::Times;
 
 /// The longest path a call may name, in bytes: Linux's own limit.
 const PATH_BYTES_MAX: usize = 4095;
@@ -16,7 +17,7 @@ pub(crate) struct Desk {
     pub(crate) directory: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) shell: PathBuf,
-    pub(crate) call_time: Duration,
+    pub(crate) times: Times,
 }
 
 /// One path of a call, without `.` and `..`.
@@ -107,7 +108,7 @@ pub(crate) mod tests {
             directory: directory.into(),
             environment: Vec::new(),
             shell: "/bin/sh".into(),
-            call_time: Duration::from_secs(120),
+            times: Times::usual(),
         }
     }
 

@@ -3,7 +3,7 @@
 use chock_log::{Event, Outcome, Proposal};
 use chock_sandbox::Program;
 
-use crate::Reading;
+use crate::{Reading, TaskAct};
 
 /// What a tool call comes to before anybody has judged it.
 #[derive(Debug)]
@@ -17,6 +17,9 @@ pub enum Proposed {
         /// [`Tools::carry_out`](crate::Tools::carry_out).
         reading: Reading,
     },
+    /// Something to be done to a background task, for which a permit is needed; carried out by
+    /// [`Tools::attend`](crate::Tools::attend).
+    Task(Proposal<TaskAct>),
     /// A record and words, and nothing else: the plan, the title.
     Note {
         /// The record.

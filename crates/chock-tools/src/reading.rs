@@ -3,11 +3,22 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chock_log::TaskStartedBody;
+
 /// How the raw result of one act becomes words. Made with its proposal, used once.
 #[derive(Debug)]
-pub struct Reading(pub(crate) How);
+pub struct Reading(pub(crate) When);
 
-/// The two kinds of act.
+/// The two ways of doing an act.
+#[derive(Debug)]
+pub(crate) enum When {
+    /// While its call waits.
+    Now(How),
+    /// While the session goes on.
+    InTheBackground(Background),
+}
+
+/// The two kinds of act that a call waits for.
 #[derive(Debug)]
 pub(crate) enum How {
     /// A file tool, which words its answer itself.
@@ -25,4 +36,29 @@ pub(crate) struct CommandReading {
     pub(crate) directory: String,
     /// The shell.
     pub(crate) shell: PathBuf,
+}
+
+/// What is remembered of a background task.
+#[derive(Debug)]
+pub(crate) struct Background {
+    /// Its name.
+    pub(crate) task: String,
+    /// Its command line.
+    pub(crate) line: String,
+    pub(crate) command: CommandReading,
+}
+
+impl Reading {
+    /// Returns what is to be recorded before the act, when it is a background task.
+    #[must_use]
+    pub fn begins(&self, call: &str) -> Option<TaskStartedBody> {
+        match &self.0 {
+            When::Now(_) => None,
+            When::InTheBackground(Background { task, line, .. }) => Some(TaskStartedBody {
+                task: task.clone(),
+                call: call.to_owned(),
+                command: line.clone(),
+            }),
+        }
+    }
 }

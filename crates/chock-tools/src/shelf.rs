@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::desk::Desk;
 use crate::proposed::Proposed;
-use crate::reading::{How, Reading};
+use crate::reading::{How, Reading, When};
 use crate::tool::{Entry, Prepared, TABLE};
 use crate::{arguments, hint, names};
 
@@ -65,20 +65,25 @@ impl Shelf {
 }
 
 fn proposed(call: &ToolCall, tool: &'static str, prepared: Prepared, desk: &Desk) -> Proposed {
-    let (act, effect, reading) = match prepared {
+    let actions = vec![Action::below("call", &[tool])];
+    let call = call.id.clone();
+    let (act, effect, when) = match prepared {
         Prepared::Note { event, text } => {
             return Proposed::Note { event, outcome: Outcome::new(Ended::Done, text) };
         }
         Prepared::Hand { request, effect } => {
             let directory = desk.directory.clone();
             let act = Program::Hand { name: tool.to_owned(), request, directory };
-            (act, effect, Reading(How::Hand))
+            (act, effect, When::Now(How::Hand))
         }
-        Prepared::Command { act, effect, reading } => (act, effect, Reading(How::Command(reading))),
+        Prepared::Command { act, effect, when } => (act, effect, when),
+        Prepared::Task { act, effect } => {
+            return Proposed::Task(Proposal { call, tool: tool.to_owned(), act, actions, effect });
+        }
     };
-    let actions = vec![Action::below("call", &[tool])];
-    let (call, tool) = (call.id.clone(), tool.to_owned());
-    Proposed::Act { proposal: Proposal { call, tool, act, actions, effect }, reading }
+    let tool = tool.to_owned();
+    let proposal = Proposal { call, tool, act, actions, effect };
+    Proposed::Act { proposal, reading: Reading(when) }
 }
 
 fn unknown(name: &str) -> String {
@@ -155,13 +160,15 @@ mod tests {
             "write_file content:string path:string (2)",
             "edit_file file_hash:string new_string:string old_string:string path:string \
              replace_all:boolean (3)",
-            "run_command command:string cwd:string timeout_s:integer (1)",
+            "run_command background:boolean command:string cwd:string timeout_s:integer (1)",
+            "task_output task:string wait_s:integer (1)",
+            "task_stop task:string (1)",
             "update_plan steps:array (1)",
             "set_title title:string (1)",
         ];
         assert_eq!(shapes, expected);
         let text = serde_json::to_string(&schemas).expect("JSON");
-        for word in ["\"sandbox\"", "$ref", "background", "null", "\"format\""] {
+        for word in ["\"sandbox\"", "$ref", "null", "\"format\""] {
             assert!(!text.contains(word), "{word}");
         }
     }
@@ -182,8 +189,17 @@ mod tests {
                 r#"{"command": "x", "dangerouslyDisableSandbox": true}"#,
                 "there is no field `dangerouslyDisableSandbox`",
             ),
-            ("run_command", r#"{"command": "x", "background": true}"#, "ends with its call"),
-            ("run_command", r#"{"command": "x", "timeout_s": 601}"#, "at most 600"),
+            ("run_command", r#"{"command": "x", "timeout_s": 601}"#, "the most is 600"),
+            ("run_command", r#"{"command": "x", "timeout_s": 86401}"#, "at most 86400"),
+            (
+                "run_command",
+                r#"{"command": "x", "background": true, "timeout_s": 86401}"#,
+                "at most 86400",
+            ),
+            ("run_command", r#"{"command": "x", "background": "yes"}"#, "true or false, not text"),
+            ("task_output", r#"{"task": "task-01"}"#, "none was started in this session"),
+            ("task_output", r#"{"task": "task-01", "wait_s": 601}"#, "at most 600"),
+            ("task_stop", r#"{"task": 1}"#, "`task` must be text, not a number"),
             ("run_command", r#"{"command": " "}"#, "`command` is empty"),
             ("run_command", r#"{"command": "a\u0000b"}"#, "holds a NUL byte"),
             ("run_command", r#"{"command": "x", "cwd": ""}"#, "`cwd` is empty"),

@@ -7,6 +7,8 @@ mod list_directory;
 mod read_file;
 mod run_command;
 mod set_title;
+mod task_output;
+mod task_stop;
 mod update_plan;
 mod write_file;
 
@@ -19,7 +21,8 @@ use serde_json::Value;
 
 use crate::arguments;
 use crate::desk::Desk;
-use crate::reading::CommandReading;
+use crate::reading::When;
+use crate::tasks::TaskAct;
 
 pub(crate) use edit_file::EditFile;
 pub(crate) use glob::Glob;
@@ -28,11 +31,13 @@ pub(crate) use list_directory::ListDirectory;
 pub(crate) use read_file::ReadFile;
 pub(crate) use run_command::RunCommand;
 pub(crate) use set_title::SetTitle;
+pub(crate) use task_output::TaskOutput;
+pub(crate) use task_stop::TaskStop;
 pub(crate) use update_plan::UpdatePlan;
 pub(crate) use write_file::WriteFile;
 
 /// Every tool, in the order models see them.
-pub(crate) static TABLE: [Entry; 9] = [
+pub(crate) static TABLE: [Entry; 11] = [
     Entry::of::<ReadFile>(),
     Entry::of::<ListDirectory>(),
     Entry::of::<Glob>(),
@@ -40,6 +45,8 @@ pub(crate) static TABLE: [Entry; 9] = [
     Entry::of::<WriteFile>(),
     Entry::of::<EditFile>(),
     Entry::of::<RunCommand>(),
+    Entry::of::<TaskOutput>(),
+    Entry::of::<TaskStop>(),
     Entry::of::<UpdatePlan>(),
     Entry::of::<SetTitle>(),
 ];
@@ -67,7 +74,9 @@ pub(crate) enum Prepared {
     /// A question to the hand of the tool's name.
     Hand { request: Vec<u8>, effect: String },
     /// A command.
-    Command { act: Program, effect: String, reading: CommandReading },
+    Command { act: Program, effect: String, when: When },
+    /// An act on a background task.
+    Task { act: TaskAct, effect: String },
     /// A record and words.
     Note { event: Event, text: String },
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::Arc;
 
 use chock_log::{Permit, Session, ToolCall, ToolSchema};
 use chock_sandbox::{Cancel, Keeper, Program};
@@ -11,8 +11,10 @@ use crate::carry::{Carried, Work, carry_out};
 use crate::desk::Desk;
 use crate::output::Outputs;
 use crate::proposed::Proposed;
-use crate::reading::Reading;
+use crate::reading::{Reading, When};
 use crate::shelf::Shelf;
+use crate::tasks::{self, Attended, TaskAct, TaskEnd, Tasks, Threads};
+use crate::times::Times;
 
 /// What the tools of a session need.
 #[derive(Debug)]
@@ -31,15 +33,17 @@ pub struct Setup {
     /// An existing directory of the host (0755), bound read only at
     /// [`OUTPUTS_INSIDE`](crate::OUTPUTS_INSIDE): long outputs are kept there.
     pub outputs: PathBuf,
-    /// How long a command may take when its call says nothing: 120 seconds is usual, and
-    /// 600 seconds the most.
-    pub call_time: Duration,
+    /// How long commands may take. The keeper's cage allows at least
+    /// [`task_max`](Times::task_max).
+    pub times: Times,
 }
 
 /// The tools of one session: proposes what calls ask for, and carries out what was permitted.
 #[derive(Debug)]
 pub struct Tools {
-    keeper: Keeper,
+    /// Before the keeper: tasks end first.
+    threads: Threads,
+    keeper: Arc<Keeper>,
     outputs: Outputs,
     shelf: Shelf,
 }
@@ -48,9 +52,11 @@ impl Tools {
     /// Makes the tools of a session.
     #[must_use]
     pub fn new(setup: Setup) -> Self {
-        let Setup { keeper, project, directory, environment, shell, outputs, call_time } = setup;
-        let desk = Desk { project, directory, environment, shell, call_time };
-        Self { keeper, outputs: Outputs::new(outputs), shelf: Shelf::new(desk) }
+        let Setup { keeper, project, directory, environment, shell, outputs, times } = setup;
+        let desk = Desk { project, directory, environment, shell, times };
+        let keeper = Arc::new(keeper);
+        let threads = Threads::new(keeper.clone(), outputs.clone());
+        Self { threads, keeper, outputs: Outputs::new(outputs), shelf: Shelf::new(desk) }
     }
 
     /// Describes every tool to a model, always in the same order.
@@ -65,7 +71,8 @@ impl Tools {
         self.shelf.propose(call, session)
     }
 
-    /// Does a permitted act in a fresh cell and words what came of it.
+    /// Does a permitted act in a fresh cell and words what came of it. A background task is only
+    /// started: what [`Reading::begins`] says is recorded before.
     ///
     /// `progress` is given a command's output piece by piece, raw, while it runs; a file tool
     /// says nothing before its end. A fault of the sandbox is an outcome too: see
@@ -77,8 +84,37 @@ impl Tools {
         cancel: &Cancel,
         progress: &mut dyn FnMut(&[u8]),
     ) -> Carried {
+        let how = match reading.0 {
+            When::Now(how) => how,
+            When::InTheBackground(background) => {
+                return Carried::goes_on(self.threads.start(permit, background));
+            }
+        };
         let work = Work { keeper: &self.keeper, permit, cancel };
-        carry_out(work, reading, &mut self.outputs, progress)
+        carry_out(work, how, &mut self.outputs, progress)
+    }
+
+    /// Does a permitted act on a background task: to wait and show its output, or to end it.
+    /// `cancel` ends the wait.
+    pub fn attend(&mut self, permit: Permit<TaskAct>, cancel: &Cancel) -> Attended {
+        tasks::attend(self.threads.tasks(), permit, cancel)
+    }
+
+    /// Hands over each background task that has ended, once, for its record.
+    pub fn ended_tasks(&mut self) -> Vec<TaskEnd> {
+        self.threads.tasks().ended()
+    }
+
+    /// Ends every background task, and hands over each end that has no record yet. Everything
+    /// they started is dead.
+    pub fn end_tasks(&mut self) -> Vec<TaskEnd> {
+        self.threads.end()
+    }
+
+    /// Returns the background tasks, for somebody else who may look at them and stop them.
+    #[must_use]
+    pub fn tasks(&self) -> Tasks {
+        self.threads.tasks().clone()
     }
 
     /// Names the sandbox layers that hold for the whole session, as they were read back.

@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod run;
 pub(crate) mod sessions;
+pub(crate) mod tasks;
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -20,6 +21,8 @@ pub(crate) enum Command {
     Doctor(doctor::DoctorArgs),
     /// List, show and verify this project's sessions
     Sessions(sessions::SessionsArgs),
+    /// List, read and stop the background tasks of a running session
+    Tasks(tasks::TasksArgs),
     /// Show what a session changed
     Diff(diff::DiffArgs),
     /// Show every setting in force and where it comes from

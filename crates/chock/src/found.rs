@@ -33,6 +33,11 @@ impl Found {
         self.log.with_extension("work")
     }
 
+    /// Names the directory of the session's control socket.
+    pub(crate) fn control(&self) -> PathBuf {
+        self.log.with_extension("ctl")
+    }
+
     /// Reads the log, without owning it.
     pub(crate) fn read(self) -> Result<Listed, Failure> {
         let running = Log::running(&self.log);

@@ -5,7 +5,6 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use chock_agent::{Agent, Bounds, Errands, Facts, Finish, House, Sight, Stop, system_prompt};
 use chock_broker::{Asker, Broker, Nobody, Standing};
@@ -21,6 +20,7 @@ use chock_tools::{Setup, Tools};
 use chock_workspace::{Halves, Method, Opening, Project, Start, Workspace};
 
 use crate::asker::TerminalAsker;
+use crate::control::Control;
 use crate::exit::{Failure, causes};
 use crate::found::Found;
 use crate::keys;
@@ -29,9 +29,6 @@ use crate::settings::Settings;
 use crate::show::Show;
 use crate::signals;
 use crate::terminal::Weight;
-
-/// How long a command may take when its call says nothing. Source: the format's earlier version.
-const CALL_TIME: Duration = Duration::from_secs(120);
 
 /// What one run of a session is made from.
 pub(crate) struct Plan {
@@ -97,6 +94,7 @@ pub(crate) fn run(
 pub(crate) fn remove_session(found: &Found) {
     let _ = fs::remove_dir_all(found.work());
     let _ = fs::remove_dir_all(outputs(found));
+    let _ = fs::remove_dir_all(found.control());
     let _ = fs::remove_file(&found.log);
 }
 
@@ -130,8 +128,17 @@ fn start_and_run(
     };
     signals::listen(stop.clone())
         .map_err(|fault| Failure::start(format!("cannot listen for signals: {fault}")))?;
+    let control_place = plan.found.control();
     let (house, message) = furnish(project, plan, site, Writing { pen, granter }, stop, show);
-    Ok(Agent::new(house).run(message))
+    let control = Control::open(&control_place, house.tools.tasks());
+    let mut agent = Agent::new(house);
+    if let Err(fault) = &control {
+        warn(show, &format!("chock tasks cannot ask this session: no control socket: {fault}"));
+    }
+    let finish = agent.run(message);
+    // The log has its owner until the agent is gone: another owner's socket is never removed.
+    drop(control);
+    Ok(finish)
 }
 
 /// The two ends of an open log.
@@ -167,7 +174,7 @@ fn furnish<'a>(
         environment: site.environment,
         shell: site.shell,
         outputs: site.outputs,
-        call_time: CALL_TIME,
+        times: settings.times(),
     });
     let facts = Facts {
         project: project.root().display().to_string(),
@@ -198,7 +205,7 @@ fn cage_words() -> Vec<String> {
         "The project here is a copy; the real one is not visible and cannot be changed.",
         "There is no network; programs can talk to each other on localhost.",
         "The home directory is empty and private; /tmp is kept from call to call.",
-        "Every process of a call ends with it.",
+        "Every process of a call ends with it; a background task lives on, at most as long as the session.",
         "chock.zon can be read and not changed.",
     ]
     .map(str::to_owned)

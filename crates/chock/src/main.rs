@@ -16,6 +16,7 @@
 
 mod asker;
 mod command;
+mod control;
 mod exit;
 mod found;
 mod house;
@@ -73,6 +74,7 @@ fn obey(words: Words) -> (Option<Terminal>, Result<Exit, Failure>) {
         Command::Exec(args) => command::exec::run(&program, &mut terminal, args),
         Command::Doctor(args) => command::doctor::run(&program, &mut terminal, args),
         Command::Sessions(args) => command::sessions::run(&program, &mut terminal, args),
+        Command::Tasks(args) => command::tasks::run(&program, &mut terminal, args),
         Command::Diff(args) => command::diff::run(&program, &mut terminal, args),
         Command::Config(args) => command::config::run(&program, &mut terminal, args),
         Command::Completions(args) => command::completions::run(&mut terminal, args),

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use chock_agent::Budget;
 use chock_config::{
-    Acceptances, Effective, Flags, Identity, Limit, Links, Machine, Person, PersonPath,
+    Acceptances, Effective, Flags, Identity, Limit, Links, Machine, Origin, Person, PersonPath,
     Project as Wishes, Spanned, VariableName, Widening, read_text,
 };
 use chock_policy::{Action, Decision, Lineage, Ratchet, Request, Table, decide};
+use chock_tools::Times;
 use chock_tools::cage::{
     CageRules, CoverKind, Denied, Filter, Grant, Home, ToolchainRules,
 };
@@ -95,7 +97,7 @@ impl Settings {
         let denied = self.denied().into_iter().map(|path| Denied { path, kind: CoverKind::File });
         let named = |variable: &Spanned<VariableName>| OsString::from(variable.value.as_str());
         CageRules {
-            limits: self.limits(),
+            limits: self.cage_limits(),
             filter: Filter { jit: self.grant("sandbox.jit"), debug: self.grant("sandbox.debug") },
             denied: denied.collect(),
             variables: project.environment.iter().map(named).collect(),
@@ -148,6 +150,23 @@ impl Settings {
         let micros = |amount: f64| (amount * 1e6) as u64;
         let money = budget.cost.as_ref().map(|cost| (micros(cost.amount), cost.currency.clone()));
         Budget { money, tokens: budget.tokens }
+    }
+
+    /// Returns how long commands may take. A time that somebody wrote binds background tasks too.
+    pub(crate) fn times(&self) -> Times {
+        let time = self.effective.limits.get(Limit::Time);
+        let written = Duration::from_secs(time.value);
+        match time.origin {
+            Origin::Shipped | Origin::Machine => Times::usual(),
+            Origin::Person(_) | Origin::Project(_) | Origin::Flag(_) => Times::usual().within(written),
+        }
+    }
+
+    /// Returns the limits of a cage, in which calls and background tasks run.
+    fn cage_limits(&self) -> chock_sandbox::Limits {
+        let limits = self.limits();
+        let wall_time = limits.wall_time.max(self.times().task_max);
+        chock_sandbox::Limits { wall_time, ..limits }
     }
 
     /// Returns the limits of a call.

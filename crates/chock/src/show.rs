@@ -1,5 +1,6 @@
 //! What a person sees while a session runs.
 
+use std::collections::BTreeMap;
 
 use chock_agent::Sight;
 use chock_log::{Delta, Ended, Event, Outcome, Record, ToolCall};
@@ -13,6 +14,9 @@ const TAIL_LINES: usize = 8;
 
 /// How wide a line about a call may be.
 const LINE_CHARACTERS: usize = 110;
+
+/// How much of a task's command line is shown when it ends.
+const TASK_CHARACTERS: usize = 60;
 
 /// How the session is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,11 +35,13 @@ pub(crate) struct Show {
     open_line: bool,
     /// Whether the reply's words were shown piece by piece.
     streamed: bool,
+    /// The command lines of background tasks.
+    tasks: BTreeMap<String, String>,
 }
 
 impl Show {
     pub(crate) fn new(terminal: Terminal, view: View) -> Self {
-        Self { terminal, view, open_line: false, streamed: false }
+        Self { terminal, view, open_line: false, streamed: false, tasks: BTreeMap::new() }
     }
 
     /// Shows a record that was just written.
@@ -56,6 +62,11 @@ impl Show {
             }
             Event::ToolStarted(body) => self.started(&body.call),
             Event::ToolFinished(body) => self.finished(&body.tool, &body.outcome),
+            Event::TaskStarted(body) => {
+                self.say(Weight::Quiet, &format!("  {} runs in the background", visible_line(&body.task)));
+                self.tasks.insert(body.task.clone(), body.command.clone());
+            }
+            Event::TaskFinished(body) => self.task_ended(&body.task, &body.outcome),
             Event::Title(body) => {
                 self.say(Weight::Quiet, &format!("· {}", visible_line(&body.title)));
             }
@@ -137,6 +148,15 @@ impl Show {
         self.say(Weight::Strong, &shortened(&line, LINE_CHARACTERS));
     }
 
+    fn task_ended(&mut self, task: &str, outcome: &Outcome) {
+        let (weight, words) = task_ending(&outcome.ended);
+        let seconds = outcome.duration_ms as f64 / 1000.0;
+        let command = self.tasks.remove(task).unwrap_or_default();
+        let command = shortened(&visible_line(&command), TASK_CHARACTERS);
+        let line = format!("· {} {words} · {seconds:.1} s · {command}", visible_line(task));
+        self.say(weight, line.trim_end_matches(" · "));
+    }
+
     fn finished(&mut self, tool: &str, outcome: &Outcome) {
         let (weight, words) = ending(outcome);
         let seconds = outcome.duration_ms as f64 / 1000.0;
@@ -153,6 +173,20 @@ impl Show {
                 self.say(Weight::Quiet, &format!("    {line}"));
             }
         }
+    }
+}
+
+/// Says in a few words how a background task ended.
+pub(crate) fn task_ending(ended: &Ended) -> (Weight, String) {
+    match ended {
+        Ended::Done | Ended::Exited(0) => (Weight::Quiet, "exit 0".to_owned()),
+        Ended::Exited(code) => (Weight::Bad, format!("exit {code}")),
+        Ended::Signalled(signal) => (Weight::Bad, format!("ended by signal {signal}")),
+        Ended::TimedOut(seconds) => (Weight::Bad, format!("ended after its limit of {seconds} s")),
+        Ended::Limit(name) => (Weight::Bad, format!("ended by the limit on {name}")),
+        Ended::Fault | Ended::Denied => (Weight::Bad, "not started".to_owned()),
+        Ended::Cancelled => (Weight::Warn, "stopped".to_owned()),
+        Ended::Unknown => (Weight::Warn, "ended, nobody knows how".to_owned()),
     }
 }
 

@@ -8,15 +8,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Prepared, Tool};
+use crate::Times;
 use crate::desk::Desk;
 use crate::names::shown;
-use crate::reading::CommandReading;
+use crate::reading::{Background, CommandReading, How, When};
+use crate::tasks::{self, TASKS_MAX};
 
 /// The longest command line, in bytes: Linux's limit of one argument, and its end.
 const COMMAND_BYTES_MAX: usize = (128 << 10) - 1;
-
-/// The most seconds a command may take.
-const SECONDS_MAX: u64 = 600;
 
 pub(crate) struct RunCommand;
 
@@ -27,24 +26,28 @@ pub(crate) struct Arguments {
     command: String,
     /// The directory to run it in. The default is the working directory.
     cwd: Option<String>,
-    /// How many seconds it may take. The default is 120, the most is 600.
-    #[schemars(range(min = 1, max = 600))]
+    /// How many seconds it may take. The default is 120 and the most 600; in the background
+    /// they are 1800 and 86400.
+    #[schemars(range(min = 1, max = 86400))]
     timeout_s: Option<u64>,
+    /// Start it as a background task and go on: for servers, watchers and what takes long. The
+    /// default is false.
+    background: Option<bool>,
 }
 
 impl Tool for RunCommand {
     const NAME: &'static str = "run_command";
     const DESCRIPTION: &'static str = "Runs a command line in the sandbox with bash (sh where there is none) and waits for its \
          end. Output and errors come in one text, its input is empty, there is no terminal. \
-         Everything it starts ends with the call. Long output keeps its beginning and its end; \
+         Everything it starts ends with the call, unless `background` is set. Long output keeps its beginning and its end; \
          the whole is then in a file that the answer names. There is no network, only 127.0.0.1 \
-         and ::1.";
+         and ::1; what a background task serves there can be reached by later calls.";
     type Arguments = Arguments;
 
     fn prepare(
-        Arguments { command, cwd, timeout_s }: Arguments,
+        Arguments { command, cwd, timeout_s, background }: Arguments,
         desk: &Desk,
-        _: &Session,
+        session: &Session,
     ) -> Result<Prepared, String> {
         if command.trim().is_empty() {
             return Err("`command` is empty".into());
@@ -60,9 +63,9 @@ impl Tool for RunCommand {
             ));
         }
         let place = desk.place("cwd", cwd.as_deref().unwrap_or("."))?;
-        let time = timeout_s.map_or(desk.call_time, Duration::from_secs);
-        let time = time.min(Duration::from_secs(SECONDS_MAX));
-        let effect = match place.open.as_str() {
+        let background = background.unwrap_or(false);
+        let time = time(desk, timeout_s, background)?;
+        let mut effect = match place.open.as_str() {
             "." => command.clone(),
             open => format!("{command}\n(in {})", shown(open)),
         };
@@ -74,6 +77,39 @@ impl Tool for RunCommand {
             directory: desk.path(&place),
         };
         let reading = CommandReading { time, directory: place.open, shell: desk.shell.clone() };
-        Ok(Prepared::Command { act, effect, reading })
+        let when = if background {
+            effect.push_str(&format!("\n(in the background, for at most {} s)", time.as_secs()));
+            let task = next_task(session)?;
+            When::InTheBackground(Background { task, line: command, command: reading })
+        } else {
+            When::Now(How::Command(reading))
+        };
+        Ok(Prepared::Command { act, effect, when })
     }
+}
+
+/// Says how long a command may take.
+fn time(desk: &Desk, asked: Option<u64>, background: bool) -> Result<Duration, String> {
+    let Times { call, call_max, task, task_max } = desk.times;
+    let usual = Times::usual().call_max.as_secs();
+    match asked {
+        None => Ok(if background { task } else { call }),
+        Some(seconds) if background => Ok(Duration::from_secs(seconds).min(task_max)),
+        Some(seconds) if seconds > usual => Err(format!(
+            "`timeout_s` is {seconds}: the most is {usual}, or set `background` and go on meanwhile"
+        )),
+        Some(seconds) => Ok(Duration::from_secs(seconds).min(call_max)),
+    }
+}
+
+/// Names the next background task. Names go on where an earlier run of the session stopped.
+fn next_task(session: &Session) -> Result<String, String> {
+    let number = session.tasks.len() + 1;
+    if number > TASKS_MAX {
+        return Err(format!(
+            "this session has started {TASKS_MAX} background tasks, and that is the limit; run it \
+             without `background`"
+        ));
+    }
+    Ok(tasks::name(number))
 }

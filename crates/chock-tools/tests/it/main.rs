@@ -3,4 +3,5 @@
 mod cage;
 mod commands;
 mod files;
+mod tasks;
 mod yard;

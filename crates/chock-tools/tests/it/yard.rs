@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use chock_log::{Ended, Event, FinishedBody, Grounds, Opened, Outcome, StartedBody, ToolCall};
+use chock_log::{
+    Ended, Event, FinishedBody, Grounds, Opened, Outcome, StartedBody, TaskFinishedBody, ToolCall,
+};
 use chock_sandbox::{Containment, Keeper, KeeperOptions, SessionUser};
 use chock_testkit::TestLog;
 use chock_tools::cage::{
     CageRules, Compiled, Denied, Filter, Home, Host, Limits, ToolchainRules, compile,
 };
-use chock_tools::{Cancel, Proposed, Setup, Tools};
+use chock_tools::{Attended, Cancel, Proposed, Setup, TaskEnd, Times, Tools};
 use chock_workspace::{Method, Opening, Owner, Project, Start, Surroundings, Workspace};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -88,7 +90,10 @@ impl Yard {
             environment: compiled.environment.clone(),
             shell: compiled.shell.clone(),
             outputs: at("outputs"),
-            call_time: wish.call_time.unwrap_or(Duration::from_secs(60)),
+            times: Times {
+                call: wish.call_time.unwrap_or(Duration::from_secs(60)),
+                ..Times::usual()
+            },
         });
         let log = TestLog::new();
         let opened = log.open();
@@ -133,6 +138,15 @@ impl Yard {
                 self.opened.pen.write(event).expect("a record");
                 outcome
             }
+            Proposed::Task(proposal) => {
+                let granter = &mut self.opened.granter;
+                let permit = granter
+                    .grant(&call.id, proposal.act, Vec::new(), Grounds::Person)
+                    .expect("an approval on disk");
+                let Attended { outcome, end } = self.tools.attend(permit, cancel);
+                self.record_ends(end.into_iter().collect());
+                outcome
+            }
             Proposed::Act { proposal, reading } => {
                 let names = proposal.actions.iter().map(ToString::to_string).collect();
                 let granter = &mut self.opened.granter;
@@ -141,6 +155,9 @@ impl Yard {
                     .expect("an approval on disk");
                 let started = StartedBody { call: call.clone(), approval: Some(permit.approval()) };
                 self.opened.pen.write(Event::ToolStarted(started)).expect("a record");
+                if let Some(task) = reading.begins(&call.id) {
+                    self.opened.pen.write(Event::TaskStarted(task)).expect("a record");
+                }
                 let carried = self.tools.carry_out(permit, reading, cancel, &mut |_| {});
                 assert!(!carried.sandbox_is_lost(), "{:?}", carried.outcome);
                 carried.outcome.clone()
@@ -150,6 +167,23 @@ impl Yard {
         let body = FinishedBody { call, tool, outcome: outcome.clone() };
         self.opened.pen.write(Event::ToolFinished(body)).expect("a record");
         outcome
+    }
+
+    /// Starts a background task, and returns its name.
+    #[track_caller]
+    pub(crate) fn start(&mut self, command: &str) -> String {
+        let call = serde_json::json!({ "command": command, "background": true });
+        let outcome = self.call("run_command", &call);
+        assert_eq!(outcome.ended, Ended::Done, "{command}: {}", outcome.text);
+        outcome.text.split_whitespace().next().expect("a name").to_owned()
+    }
+
+    /// Records ends of tasks, as the agent does.
+    pub(crate) fn record_ends(&mut self, ends: Vec<TaskEnd>) {
+        for TaskEnd { task, outcome } in ends {
+            let body = TaskFinishedBody { task, outcome, told: false };
+            self.opened.pen.write(Event::TaskFinished(body)).expect("a record");
+        }
     }
 
     /// Runs a command and returns its output, which must end well.

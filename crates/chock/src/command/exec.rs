@@ -201,7 +201,7 @@ impl Work<'_> {
         } else {
             Stdio::Own { stdin: stdin.as_fd(), stdout: stdout.as_fd(), stderr: stderr.as_fd() }
         };
-        let call = Call { stdio, wall_time: None, cancel: &stop.call };
+        let call = Call { stdio, wall_time: Some(self.settings.limits().wall_time), cancel: &stop.call };
         let (_spent, finished) = chock_sandbox::run(&site.keeper, permit, call);
         let finished = finished.map_err(|fault: SandboxFault| Failure::start(causes(&fault)))?;
         if args.json {

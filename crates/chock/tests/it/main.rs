@@ -9,5 +9,6 @@ mod kill;
 mod machine;
 mod observe;
 mod scenarios;
+mod tasks;
 mod words;
 mod yard;
