@@ -22,6 +22,7 @@ pub(crate) fn listen(stop: Stop) -> io::Result<()> {
             stop.trigger();
         }
         if all.next().is_some() {
+            crate::pty::give_back();
             #[expect(clippy::exit, reason = "a second signal ends the program at once")]
             std::process::exit(INTERRUPTED);
         }

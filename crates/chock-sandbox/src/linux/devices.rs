@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, mkdirat, symlinkat};
+use rustix::fs::{FileType, Mode, OFlags, mkdirat, symlinkat};
 use rustix::io::Errno;
 use rustix::mount::MountAttrFlags;
 
@@ -47,12 +47,23 @@ fn node(name: &'static str, major: u32, minor: u32) -> Result<(&'static str, Own
     Ok((name, mount))
 }
 
+/// Finds where the host's terminals stand, if it is where they usually do.
+///
+/// Nothing inside leads there. A terminal that a call brings is opened anew through `/dev/stderr`,
+/// and Landlock asks for a rule of the place where it really is.
+pub(super) fn terminals() -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = rustix::fs::open("/dev/pts", flags, Mode::empty()).ok()?;
+    let kind = rustix::fs::fstatfs(&found).ok()?.f_type;
+    (kind == DEVPTS).then_some(found)
+}
+
 /// Fills `/dev` of the keeper's tree.
 pub(super) fn fill(root: BorrowedFd<'_>, nodes: Vec<(&'static str, OwnedFd)>) -> Result<(), Fail> {
     let at = |step| Fail::at(Layer::Devices, step);
     let directory = open_beneath(root, Path::new("dev")).map_err(at("open /dev"))?;
     for (name, mount) in nodes {
-        let flags = rustix::fs::OFlags::CREATE | rustix::fs::OFlags::CLOEXEC;
+        let flags = OFlags::CREATE | OFlags::CLOEXEC;
         rustix::fs::openat(&directory, name, flags, Mode::from(0o644))
             .and_then(|_| open_beneath(directory.as_fd(), Path::new(name)))
             .and_then(|place| attach(mount.as_fd(), place.as_fd()))
@@ -70,12 +81,8 @@ pub(super) fn fill(root: BorrowedFd<'_>, nodes: Vec<(&'static str, OwnedFd)>) ->
 /// Gives a cell shared memory and terminals of its own.
 pub(super) fn own(limits: &Limits) -> Result<Applied, Fail> {
     let at = |step| Fail::at(Layer::Devices, step);
-    let root = rustix::fs::open(
-        "/dev",
-        rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .map_err(at("open /dev"))?;
+    let root = rustix::fs::open("/dev", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+        .map_err(at("open /dev"))?;
     let place = |name| open_beneath(root.as_fd(), Path::new(name));
     mounts::scratch(limits.shared_memory_bytes, "1777")
         .and_then(|mount| attach(mount.as_fd(), place("shm")?.as_fd()))

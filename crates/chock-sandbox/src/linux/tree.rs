@@ -81,6 +81,7 @@ impl Tree {
         devices::fill(self.root.as_fd(), sources.devices)?;
         let device = self.place(Path::new("/dev")).map_err(at("open /dev"))?;
         self.writable.push(device);
+        self.writable.extend(devices::terminals());
         let memory = scratch(cage.limits.scratch_bytes, "1777").map_err(at("make /tmp"))?;
         self.writable_at(Path::new("/tmp"), memory.as_fd()).map_err(at("attach /tmp"))?;
         self.open.push("/tmp".into());

@@ -1,8 +1,7 @@
 //! `chock exec`: runs a command in the cage that a tool call would get.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal};
-use std::os::fd::AsFd;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -11,18 +10,19 @@ use chock_broker::{Broker, Nobody, Standing, Verdict};
 use chock_config::Flags;
 use chock_log::{Action, EndReason, EndedBody, Event, FinishedBody, Outcome, Permit, Proposal};
 use chock_policy::{Lineage, Ratchet};
-use chock_sandbox::{Call, Ended, Finished, Program as Act, SandboxFault, Stdio};
+use chock_sandbox::{Call, Ended, Finished, Keeper, Program as Act, SandboxFault};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure, causes};
 use crate::found::{self, Found};
 use crate::house::{self, Ground, Site};
 use crate::program::{Program, new_session};
+use crate::pty::Seat;
 use crate::settings::{Consent, Settings};
 use crate::show::{Show, View};
 use crate::signals;
 use crate::terminal::{Colour, Terminal, Weight};
-use crate::visible::{visible, visible_line};
+use crate::visible::visible_line;
 
 /// Chock's own faults, as `env` and the shells number them.
 const NOT_CONTAINED: u8 = 125;
@@ -144,12 +144,14 @@ impl Work<'_> {
             kept: Ratchet::default(),
             model: String::new(),
         };
+        // What may fail without a trace comes before the approval.
+        let seated = self.sit_down()?;
         let mut broker = Broker::new(standing, opened.granter, opened.pen, Box::new(Nobody));
         let permit = match broker.judge_for_person(self.proposal(site, args)) {
             Verdict::Permitted(permit) => permit,
             Verdict::Refused(refusal) => return Err(Failure::start(refusal.sentence())),
         };
-        let (ended, outcome) = self.call(terminal, site, permit, args)?;
+        let (ended, outcome) = self.call(terminal, &site.keeper, seated, permit, args)?;
         let body = FinishedBody { call: "exec".to_owned(), tool: "exec".to_owned(), outcome };
         let end = EndedBody { reason: EndReason::Finished, detail: String::new() };
         let written =
@@ -175,34 +177,31 @@ impl Work<'_> {
         }
     }
 
-    fn call(
-        &self,
-        terminal: &mut Terminal,
-        site: &Site,
-        permit: Permit<Act>,
-        args: &ExecArgs,
-    ) -> Result<(Exit, Outcome), Failure> {
+    /// Listens for signals and takes the streams.
+    fn sit_down(&self) -> Result<(Seat, Stop), Failure> {
         let no_descriptor = |fault| Failure::start(format!("no descriptor is left: {fault}"));
         let stop = Stop {
             model: chock_provider::Cancel::new(),
             call: chock_tools::Cancel::new().map_err(no_descriptor)?,
         };
         signals::listen(stop.clone()).map_err(no_descriptor)?;
-        let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
-        let on_a_terminal = stdin.is_terminal() || stdout.is_terminal() || stderr.is_terminal();
-        // A terminal never enters a cage; what comes out of one is filtered on its way there.
-        let mut filtered = |bytes: &[u8]| {
-            let text = String::from_utf8_lossy(bytes);
-            let _ = terminal.out().write_all(visible(&text).as_bytes());
-            let _ = terminal.out().flush();
-        };
-        let stdio = if on_a_terminal {
-            Stdio::Captured(&mut filtered)
-        } else {
-            Stdio::Own { stdin: stdin.as_fd(), stdout: stdout.as_fd(), stderr: stderr.as_fd() }
-        };
-        let call = Call { stdio, wall_time: Some(self.settings.limits().wall_time), cancel: &stop.call };
-        let (_spent, finished) = chock_sandbox::run(&site.keeper, permit, call);
+        let seat = Seat::take(self.program.session_user(), &stop)
+            .map_err(|fault| Failure::start(format!("no terminal can be put between: {fault}")))?;
+        Ok((seat, stop))
+    }
+
+    fn call(
+        &self,
+        terminal: &mut Terminal,
+        keeper: &Keeper,
+        (seat, stop): (Seat, Stop),
+        permit: Permit<Act>,
+        args: &ExecArgs,
+    ) -> Result<(Exit, Outcome), Failure> {
+        let wall_time = Some(self.settings.limits().wall_time);
+        let call = Call { stdio: seat.stdio(), wall_time, cancel: &stop.call };
+        let (_spent, finished) = chock_sandbox::run(keeper, permit, call);
+        drop(seat);
         let finished = finished.map_err(|fault: SandboxFault| Failure::start(causes(&fault)))?;
         if args.json {
             terminal.say(Weight::Plain, &as_json(&finished).to_string());

@@ -1,84 +1,13 @@
 //! Questions at a real terminal.
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 
 use crate::input::scripted;
+use crate::screen::Screen;
 use crate::yard::Yard;
-
-/// A program on a pseudo terminal of its own.
-struct Screen {
-    keys: File,
-    pieces: mpsc::Receiver<Vec<u8>>,
-    seen: String,
-    child: std::process::Child,
-}
-
-impl Screen {
-    fn start(yard: &Yard, words: &[&str]) -> Self {
-        let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-        grantpt(&main).and_then(|()| unlockpt(&main)).expect("a terminal");
-        let name = ptsname(&main, Vec::new()).expect("a name");
-        let open = || -> OwnedFd {
-            rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("its end")
-        };
-        let inner = yard.command(words);
-        // setsid makes the terminal the program's own, as a login does.
-        let mut command = Command::new("setsid");
-        command.arg("-c").arg("-w").arg(inner.get_program()).args(inner.get_args());
-        command.current_dir(inner.get_current_dir().expect("a directory")).env_clear();
-        for (name, value) in inner.get_envs() {
-            command.env(name, value.expect("a value"));
-        }
-        command.stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
-        let child = command.spawn().expect("the program");
-        let keys = File::from(main);
-        let mut screen = keys.try_clone().expect("a descriptor");
-        let (send, pieces) = mpsc::channel();
-        thread::spawn(move || {
-            let mut piece = [0; 4096];
-            // EIO is how a terminal says that nobody is left at its other end.
-            while let Ok(read @ 1..) = screen.read(&mut piece) {
-                if send.send(piece[..read].to_vec()).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { keys, pieces, seen: String::new(), child }
-    }
-
-    #[track_caller]
-    fn wait_for(&mut self, words: &str) {
-        while !self.seen.contains(words) {
-            let piece = self.pieces.recv_timeout(Duration::from_secs(20));
-            let piece = piece.unwrap_or_else(|_| panic!("{words:?} never came:\n{}", self.seen));
-            self.seen.push_str(&String::from_utf8_lossy(&piece));
-        }
-        let end = self.seen.find(words).expect("the words") + words.len();
-        self.seen.drain(..end);
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).expect("keys");
-    }
-
-    fn end(mut self) -> (Option<i32>, String) {
-        let code = self.child.wait().expect("an end").code();
-        while let Ok(piece) = self.pieces.recv_timeout(Duration::from_millis(500)) {
-            self.seen.push_str(&String::from_utf8_lossy(&piece));
-        }
-        (code, self.seen)
-    }
-}
 
 fn asking(commands: &[&str]) -> Yard {
     let yard = Yard::new();

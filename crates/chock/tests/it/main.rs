@@ -2,6 +2,7 @@
 
 mod ask;
 mod cases;
+mod exec;
 mod fake;
 mod input;
 mod json;
@@ -9,6 +10,7 @@ mod kill;
 mod machine;
 mod observe;
 mod scenarios;
+mod screen;
 mod tasks;
 mod words;
 mod yard;

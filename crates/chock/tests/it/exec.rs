@@ -1,0 +1,235 @@
+//! `chock exec`: a command of the person's, in the cage of a tool call.
+
+use std::io::{Read, Write};
+use std::process::Stdio;
+use std::thread;
+
+use rustix::process::Signal;
+
+use crate::screen::Screen;
+use crate::yard::Yard;
+
+/// Runs a line of `sh` on a terminal, and returns how it ended and what was drawn.
+fn drawn(yard: &Yard, line: &str) -> (Option<i32>, String) {
+    Screen::start(yard, &["exec", "--", "sh", "-c", line]).end()
+}
+
+fn yards() -> [Yard; 2] {
+    [Yard::new(), Yard::new().as_plain_user()]
+}
+
+#[test]
+fn the_status_is_the_command_s_own_with_a_terminal_and_without() {
+    let cases: [(&[&str], i32); 8] = [
+        (&["true"], 0),
+        (&["sh", "-c", "exit 7"], 7),
+        (&["sh", "-c", "exit 255"], 255),
+        (&["sh", "-c", "kill -9 $$"], 137),
+        (&["no-such-program"], 127),
+        (&["./no-such-program"], 127),
+        (&["/etc/passwd"], 126),
+        (&["--session", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "true"], 125),
+    ];
+    let yard = Yard::new();
+    for (words, code) in cases {
+        let words = [&["exec"], words].concat();
+        yard.chock(&words).expect(code);
+        let (seen, drawn) = Screen::start(&yard, &words).end();
+        assert_eq!(seen, Some(code), "{words:?}: {drawn}");
+    }
+}
+
+#[test]
+fn bytes_pass_both_ways_unchanged_without_a_terminal() {
+    let bytes: Vec<u8> = (0..1_u32 << 20).map(|number| (number * 7 % 256) as u8).collect();
+    for yard in yards() {
+        let mut command = yard.command(&["exec", "sh", "-c", "cat; printf '\\033]0;x\\007' >&2"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program");
+        let mut input = child.stdin.take().expect("a pipe");
+        let sent = bytes.clone();
+        let writer = thread::spawn(move || input.write_all(&sent).expect("input"));
+        let output = child.wait_with_output().expect("an end");
+        writer.join().expect("the writer");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(output.stdout, bytes);
+        assert!(output.stderr.ends_with(b"\x1b]0;x\x07"), "{output:?}");
+    }
+}
+
+#[test]
+fn streams_that_are_pipes_are_opened_anew_by_name() {
+    let yard = Yard::new();
+    let line = "echo out > /dev/stdout; echo err > /dev/stderr";
+    let ran = yard.chock(&["exec", "sh", "-c", line]).expect(0);
+    assert!(ran.out == "out\n" && ran.err.ends_with("err\n"), "{} {}", ran.out, ran.err);
+}
+
+#[test]
+fn keys_and_lines_go_through_a_terminal() {
+    for yard in yards() {
+        let mut screen = Screen::start(&yard, &["exec", "cat"]);
+        screen.wait_for_keys(true);
+        screen.press("hello\r");
+        screen.wait_for("hello\r\nhello\r\n");
+        screen.press("\u{4}");
+        let (code, rest) = screen.end();
+        assert_eq!(code, Some(0), "{rest}");
+
+        let mut screen = Screen::start(&yard, &["exec", "--", "sh", "-c", "echo ready; exec cat"]);
+        screen.wait_for("ready\r\n");
+        screen.press("\u{3}");
+        let (code, rest) = screen.end();
+        assert_eq!(code, Some(130), "the key ended it inside: {rest}");
+    }
+}
+
+#[test]
+fn a_shell_has_jobs_and_survives_an_interrupt() {
+    let yard = Yard::new();
+    let mut screen = Screen::start(&yard, &["exec", "bash", "--norc", "-i"]);
+    screen.wait_for("$ ");
+    screen.press("echo $((6 * 7))\r");
+    screen.wait_for("\r\n");
+    screen.wait_for("42");
+    screen.press("sleep 981.5\r");
+    screen.wait_for("981.5");
+    screen.press("\u{3}");
+    screen.wait_for("^C");
+    screen.press("exit 5\r");
+    let (code, rest) = screen.end();
+    assert_eq!(code, Some(5), "{rest}");
+}
+
+#[test]
+fn the_size_is_the_person_s_and_follows_it() {
+    let yard = Yard::new();
+    let line = "stty size; trap 'stty size; exit' WINCH; sleep 981.25 & echo ready; wait";
+    let mut screen = Screen::start(&yard, &["exec", "--", "bash", "-c", line]);
+    screen.resize(33, 77);
+    screen.wait_for("ready");
+    screen.resize(34, 78);
+    screen.wait_for("34 78");
+    assert_eq!(screen.end().0, Some(0));
+}
+
+#[test]
+fn what_asks_or_sets_never_reaches_the_terminal() {
+    let yard = Yard::new();
+    let line = "printf '\\033]52;c;aGk=\\007\\033]0;title\\033\\\\a\\033[31mred\\033[m\\033[6n\\033[c\\033[?1003h\\033P$qm\\033\\\\\\302\\2336nb\\005'";
+    let (code, seen) = drawn(&yard, line);
+    assert_eq!(code, Some(0));
+    assert!(seen.contains("a\u{1b}[31mred\u{1b}[m6nb"), "{seen:?}");
+    for piece in
+        ["\u{1b}]", "52;c", "title", "\u{1b}[6n", "\u{1b}[c", "1003", "\u{1b}P", "\u{9b}", "\u{5}"]
+    {
+        assert!(!seen.contains(piece), "{piece:?} in {seen:?}");
+    }
+    // Without a terminal it is nobody's business.
+    assert!(yard.chock(&["exec", "--", "sh", "-c", line]).expect(0).out.contains("52;c"));
+}
+
+#[test]
+fn a_large_output_is_drawn_whole() {
+    let yard = Yard::new();
+    let (code, seen) = drawn(&yard, "head -c 1048576 /dev/zero | tr '\\0' x; echo; echo end");
+    assert_eq!(code, Some(0));
+    assert_eq!(seen.matches('x').count(), 1 << 20);
+    assert!(seen.trim_end().ends_with("end"));
+}
+
+#[test]
+fn the_terminal_is_put_back_however_it_ends() {
+    let yard = Yard::new();
+    let line = "printf '\\033[?1049h\\033[?25l'; echo ready; exec sleep 981.75";
+    let signals = [
+        (Signal::TERM, 130),
+        (Signal::INT, 130),
+        (Signal::HUP, 130),
+        (Signal::QUIT, 131),
+        (Signal::USR1, 138),
+        (Signal::ALARM, 142),
+    ];
+    for (signal, code) in signals {
+        let mut screen = Screen::start(&yard, &["exec", "--", "sh", "-c", line]);
+        let before = screen.modes();
+        screen.wait_for("ready");
+        assert_ne!(screen.modes(), before, "keys arrive one by one");
+        screen.signal(signal);
+        screen.wait_for("\u{1b}[?1049l");
+        screen.wait_for("\u{1b}[?25h");
+        screen.wait_for_keys(false);
+        assert_eq!(screen.modes(), before, "{signal:?}");
+        assert_eq!(screen.end().0, Some(code), "{signal:?}");
+    }
+}
+
+#[test]
+fn the_terminal_is_put_back_for_the_time_of_a_stop() {
+    let yard = Yard::new();
+    let mut screen = Screen::start(&yard, &["exec", "cat"]);
+    let before = screen.modes();
+    screen.wait_for_keys(true);
+    screen.signal(Signal::TSTP);
+    screen.wait_for_keys(false);
+    screen.signal(Signal::CONT);
+    screen.wait_for_keys(true);
+    screen.press("still\r");
+    screen.wait_for("still\r\nstill\r\n");
+    // A stop that cannot be seen coming must not be taken for how it was before.
+    screen.signal(Signal::STOP);
+    screen.signal(Signal::CONT);
+    screen.press("here\r");
+    screen.wait_for("here\r\nhere\r\n");
+    screen.press("\u{4}");
+    screen.wait_for_keys(false);
+    assert_eq!(screen.modes(), before);
+    assert_eq!(screen.end().0, Some(0));
+}
+
+#[test]
+fn only_what_is_a_terminal_is_replaced_by_one() {
+    let yard = Yard::new();
+    let (mut read, write) = std::io::pipe().expect("a pipe");
+    let words = ["exec", "--", "sh", "-c", "test -t 0 && ! test -t 1 && test -t 2 && cat"];
+    let mut screen = Screen::start_with(&yard, &words, Some(write.into()));
+    screen.wait_for_keys(true);
+    screen.press("typed\r");
+    screen.wait_for("typed");
+    screen.press("\u{4}");
+    assert_eq!(screen.end().0, Some(0));
+    let mut text = String::new();
+    read.read_to_string(&mut text).expect("text");
+    assert_eq!(text, "typed\n");
+}
+
+const TERMINAL: &str = "
+import fcntl, os, sys, termios
+print('device', os.fstat(0).st_rdev)
+for call in (termios.TIOCSTI, termios.TIOCSTI | 1 << 32, 0x541c):
+    try:
+        fcntl.ioctl(0, call & 0xffffffff, b'x')
+        sys.exit('the call worked')
+    except PermissionError:
+        pass
+for name in ('/dev/tty', '/dev/stderr'):
+    with open(name, 'w') as stream:
+        print('through', name, file=stream)
+";
+
+#[test]
+fn the_person_s_terminal_is_not_inside() {
+    for yard in yards() {
+        let screen = Screen::start(&yard, &["exec", "--", "python3", "-c", TERMINAL]);
+        let person = screen.device;
+        let (code, seen) = screen.end();
+        assert_eq!(code, Some(0), "{seen}");
+        assert!(
+            seen.contains("through /dev/tty") && seen.contains("through /dev/stderr"),
+            "{seen}"
+        );
+        let device = seen.split("device ").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let device: u64 = device.expect("a number").parse().expect("a number");
+        assert_ne!(device, person);
+    }
+}
