@@ -78,7 +78,9 @@ impl Job {
             yard.git(&["config", name, value]);
         }
         yard.commit();
-        std::fs::create_dir(yard.path("outside-home")).expect("a directory");
+        for name in ["outside-home", "outside-tmp"] {
+            std::fs::create_dir(yard.path(name)).expect("a directory");
+        }
         let pair = [yard.project(), yard.path("control")];
         assert!(Command::new("cp").arg("-a").args(pair).status().expect("cp").success());
         let yard = match who {
@@ -135,6 +137,7 @@ impl Workshop {
             command.env(name, value.expect("a value"));
         }
         command.env("HOME", self.yard.path("outside-home")).stdin(Stdio::null());
+        command.env("TMPDIR", self.yard.path("outside-tmp"));
         command.env("CARGO_NET_OFFLINE", "true");
         for (name, place) in [("RUSTUP_HOME", ".rustup"), ("PYENV_ROOT", ".pyenv")] {
             if let Some(place) = self.home().map(|home| home.join(place)).filter(|it| it.is_dir()) {

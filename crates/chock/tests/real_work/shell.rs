@@ -38,8 +38,8 @@ fn a_pseudo_terminal_is_one() {
 #[test]
 fn archives_keep_what_is_in_them() {
     Job::new("tar").needs("tar").needs("gzip").file("a/b/c", "deep\n").runs(
-        "tar czf /tmp/a.tgz a && mkdir out && tar xzf /tmp/a.tgz -C out && diff -r a out/a && \
-         tar cf - a | (cd /tmp && tar xf -) && rm /tmp/a.tgz && rm -r /tmp/a && cat out/a/b/c",
+        "tar czf $TMPDIR/a.tgz a && mkdir out && tar xzf $TMPDIR/a.tgz -C out && diff -r a out/a && \
+         tar cf - a | (cd $TMPDIR && tar xf -) && rm $TMPDIR/a.tgz && rm -r $TMPDIR/a && cat out/a/b/c",
         "deep",
     );
 }
