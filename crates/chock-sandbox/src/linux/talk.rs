@@ -148,9 +148,17 @@ pub(super) fn receive(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
-    let message = rustix::io::retry_on_intr(|| {
-        recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut ancillary, flags)
-    });
+    let mut receive = || {
+        rustix::io::retry_on_intr(|| {
+            recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut ancillary, flags)
+        })
+    };
+    // The other side is gone and left something unread. The kernel says so once, and before it
+    // hands over what the other side said last.
+    let message = match receive() {
+        Err(Errno::CONNRESET) => receive(),
+        other => other,
+    };
     let message = match message {
         Ok(message) => message,
         Err(Errno::CONNRESET) => return Ok(None),
@@ -173,8 +181,25 @@ pub(super) fn receive(
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
     use super::super::fail::What;
     use super::*;
+
+    #[test]
+    fn the_last_words_of_one_that_left_something_unread_are_heard() {
+        let kind = SocketType::SEQPACKET;
+        let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
+        let (ours, theirs) = pair.expect("a pair");
+        send(ours.as_fd(), b"an order", &[]).expect("sent");
+        Report::Ended(9).send(theirs.as_fd(), &[]).expect("sent");
+        drop(theirs);
+        let heard = Report::receive(ours.as_fd()).expect("no error").expect("a report").0;
+        assert_eq!(heard, Report::Ended(9));
+        assert!(Report::receive(ours.as_fd()).expect("no error").is_none());
+    }
 
     #[test]
     fn reports_survive_their_encoding() {
