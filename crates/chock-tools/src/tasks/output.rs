@@ -85,7 +85,7 @@ impl TaskOutput {
 
     pub(super) fn piece(&self, from: u64, most: usize) -> Piece {
         let total = self.bytes;
-        if let Some(bytes) = self.from_file(from, most) {
+        if let Some(bytes) = self.read_file(from, most) {
             return Piece { from, bytes, total };
         }
         let first = total - self.tail.len() as u64;
@@ -96,7 +96,7 @@ impl TaskOutput {
     }
 
     /// Reads a piece of what is kept; `None` when nothing there is.
-    fn from_file(&self, from: u64, most: usize) -> Option<Vec<u8>> {
+    fn read_file(&self, from: u64, most: usize) -> Option<Vec<u8>> {
         let file = self.file.as_ref().ok()?;
         let left = usize::try_from(self.kept.checked_sub(from)?).unwrap_or(usize::MAX);
         let mut bytes = vec![0; left.min(most)];

@@ -66,6 +66,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::print_stderr, reason = "a skipped test says why")]
     fn another_user_is_refused() {
         if !geteuid().is_root() {
             eprintln!("skipped: only root can become another user");
