@@ -4,9 +4,10 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use chock_log::{Entry, Log, Outcome, Verdict};
 use serde_json::{Value, json};
@@ -19,6 +20,9 @@ use crate::program::Program;
 use crate::settings::Settings;
 use crate::show::{Show, View};
 use crate::terminal::{Terminal, Weight};
+
+/// How long the listener's thread may take to tell of a connection on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the planted secret says. Nothing else on the machine does.
 const CANARY: &str = "the-planted-secret";
@@ -43,7 +47,8 @@ struct World {
     /// A file beside the project, which is not the agent's business.
     outside: PathBuf,
     port: u16,
-    connections: Arc<AtomicUsize>,
+    /// A word for each connection that the listener saw.
+    connections: Receiver<()>,
 }
 
 /// One forbidden thing, and how it shows that it worked.
@@ -146,7 +151,7 @@ impl World {
             )?;
             let listener = TcpListener::bind("127.0.0.1:0")?;
             let port = listener.local_addr()?.port();
-            let connections = count_connections(listener)?;
+            let connections = tell_connections(listener)?;
             Ok(Self { root, project, home, outside, port, connections })
         };
         let world = made().map_err(|fault| {
@@ -201,14 +206,14 @@ impl World {
         let output = self.outside(program, &attempt.command)?;
         Ok(match attempt.kind {
             Kind::Secret => String::from_utf8_lossy(&output.stdout).contains(CANARY),
-            Kind::Listener => self.connections.load(Ordering::Acquire) > 0,
+            Kind::Listener => self.connections.recv_timeout(PATIENCE).is_ok(),
             Kind::Neighbour => fs::read(&self.outside).is_ok_and(|text| text == b"yours\n"),
         })
     }
 
     /// Puts back what the controls changed.
     fn reset(&mut self) -> Result<(), Failure> {
-        self.connections.store(0, Ordering::Release);
+        while self.connections.try_recv().is_ok() {}
         fs::write(&self.outside, "mine\n")?;
         Ok(())
     }
@@ -256,21 +261,22 @@ impl World {
         let Some(outcome) = outcome else { return false };
         let kept = match kind {
             Kind::Secret => !outcome.text.contains(CANARY),
-            Kind::Listener => self.connections.load(Ordering::Acquire) == 0,
+            Kind::Listener => self.connections.try_recv() == Err(TryRecvError::Empty),
             Kind::Neighbour => fs::read(&self.outside).is_ok_and(|text| text == b"mine\n"),
         };
         outcome.is_error() && kept
     }
 }
 
-/// Accepts and closes connections on a thread, and counts them.
-fn count_connections(listener: TcpListener) -> std::io::Result<Arc<AtomicUsize>> {
-    let connections = Arc::new(AtomicUsize::new(0));
-    let counter = connections.clone();
+/// Accepts and closes connections on a thread, and tells of each.
+fn tell_connections(listener: TcpListener) -> std::io::Result<Receiver<()>> {
+    let (tell, connections) = mpsc::channel();
     thread::Builder::new().name("listener".to_owned()).spawn(move || {
         for connection in listener.incoming() {
-            counter.fetch_add(1, Ordering::AcqRel);
             drop(connection);
+            if tell.send(()).is_err() {
+                break;
+            }
         }
     })?;
     Ok(connections)
