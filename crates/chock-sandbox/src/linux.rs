@@ -18,6 +18,7 @@ mod order;
 mod parent;
 mod plan;
 mod proof;
+mod renames;
 mod rlimits;
 mod stub;
 mod survey;

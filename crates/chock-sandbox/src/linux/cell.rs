@@ -5,14 +5,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, WaitOptions, wait as wait_for_any};
 
 use super::fail::Fail;
 use super::ids::{self, Ids};
 use super::masks::OwnProc;
 use super::proof::Namespaces;
+use super::renames::Renames;
 use super::talk::Report;
-use super::{capabilities, command, devices, rlimits, sys};
+use super::{capabilities, command, devices, rlimits, sys, talk};
 use crate::{Applied, Hand, Layer, Limits};
 
 /// The namespaces of a cell. The network is the session's.
@@ -50,6 +52,10 @@ pub(super) struct Setup {
     pub(super) masks: Vec<&'static str>,
     /// The system call filter.
     pub(super) program: Vec<libc::sock_filter>,
+    /// The same, but it asks about renames; none without an overlay.
+    pub(super) asking: Option<Vec<libc::sock_filter>>,
+    /// The overlays' numbers as devices.
+    pub(super) overlays: Vec<u64>,
     /// The version of Landlock.
     pub(super) landlock: u32,
     pub(super) hands: &'static [Hand],
@@ -64,9 +70,9 @@ pub(super) fn run(setup: &Setup, socket: BorrowedFd<'_>) -> ! {
     let code = match build(setup)
         .and_then(|(layers, children)| Ok((start(setup, &socket, &ruleset, layers)?, children)))
     {
-        Ok((command, children)) => {
-            drop(ruleset);
-            supervise(socket.as_fd(), children.as_fd(), command)
+        Ok(((command, listener), children)) => {
+            let renames = listener.map(|listener| Renames::new(setup, listener, ruleset));
+            supervise(socket.as_fd(), children.as_fd(), command, renames)
         }
         Err(fail) => {
             let _ = Report::Failed(fail).send(socket.as_fd(), &[]);
@@ -102,12 +108,23 @@ fn start(
     socket: &OwnedFd,
     ruleset: &OwnedFd,
     mut layers: Vec<Applied>,
-) -> Result<Pid, Fail> {
+) -> Result<(Pid, Option<OwnedFd>), Fail> {
     layers.push(rlimits::apply(&setup.limits)?);
     lower()?;
+    let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, flags, None)
+        .map_err(Fail::at(Layer::SystemCallFilter, "make a way for its questions"))?;
     match sys::clone(0).map_err(Fail::at(Layer::PidNamespace, "start the command"))? {
-        None => command::run(setup, socket.as_fd(), ruleset.as_fd(), layers),
-        Some(command) => Ok(command),
+        None => {
+            drop(ours);
+            command::run(setup, socket.as_fd(), ruleset.as_fd(), theirs, layers)
+        }
+        Some(command) => {
+            drop(theirs);
+            // Nothing comes when it does not ask, or failed, which it says itself.
+            let received = talk::receive(ours.as_fd(), &mut [0]).ok().flatten();
+            Ok((command, received.and_then(|(_, beside)| beside.into_iter().next())))
+        }
     }
 }
 
@@ -121,8 +138,13 @@ fn lower() -> Result<(), Fail> {
 }
 
 /// Waits for the command or a hang-up, ends everything, and reports.
-fn supervise(socket: BorrowedFd<'_>, children: BorrowedFd<'_>, command: Pid) -> i32 {
-    let mut family = Family { command, status: None, empty: false };
+fn supervise(
+    socket: BorrowedFd<'_>,
+    children: BorrowedFd<'_>,
+    command: Pid,
+    renames: Option<Renames<'_>>,
+) -> i32 {
+    let mut family = Family { command, status: None, empty: false, renames };
     wait(socket, children, &mut family);
     family.end();
     if Report::Ended(family.status.unwrap_or(libc::SIGKILL)).send(socket, &[]).is_err() {
@@ -136,39 +158,63 @@ fn supervise(socket: BorrowedFd<'_>, children: BorrowedFd<'_>, command: Pid) -> 
 }
 
 /// Waits until the command has ended, or Chock hung up.
-fn wait(socket: BorrowedFd<'_>, children: BorrowedFd<'_>, family: &mut Family) {
+fn wait(socket: BorrowedFd<'_>, children: BorrowedFd<'_>, family: &mut Family<'_>) {
     loop {
-        let mut polled =
-            [PollFd::new(&socket, PollFlags::RDHUP), PollFd::new(&children, PollFlags::IN)];
+        let (asks, events) = match &family.renames {
+            Some(renames) => (renames.listener(), PollFlags::IN),
+            None => (socket, PollFlags::empty()),
+        };
+        let mut polled = [
+            PollFd::new(&socket, PollFlags::RDHUP),
+            PollFd::new(&children, PollFlags::IN),
+            PollFd::from_borrowed_fd(asks, events),
+        ];
         match poll(&mut polled, None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return,
         }
-        if polled[1].revents().contains(PollFlags::IN) {
+        let asked = polled[2].revents();
+        let ended = polled[1].revents().contains(PollFlags::IN);
+        let hung_up = polled[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP);
+        if ended {
             let _ = rustix::io::read(children, &mut [0u8; 128]);
             while family.reap(WaitOptions::NOHANG) {}
         }
-        let hung_up = polled[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP);
         if hung_up || family.status.is_some() {
             return;
         }
+        family.answer(asked);
     }
 }
 
 /// The processes of a cell: every orphan becomes init's child, so no child means none at all.
-struct Family {
+struct Family<'a> {
     command: Pid,
     status: Option<i32>,
     empty: bool,
+    renames: Option<Renames<'a>>,
 }
 
-impl Family {
+impl Family<'_> {
+    /// Answers a rename, if one waits.
+    fn answer(&mut self, asked: PollFlags) {
+        let Some(renames) = &mut self.renames else { return };
+        if asked.contains(PollFlags::IN) {
+            renames.answer();
+        } else if asked.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            // Nobody is left who could ask.
+            self.renames = None;
+        }
+    }
+
     /// Reaps one child; says whether there was one.
     fn reap(&mut self, options: WaitOptions) -> bool {
         match rustix::io::retry_on_intr(|| wait_for_any(options)) {
             Ok(Some((pid, status))) => {
                 if pid == self.command {
                     self.status = Some(status.as_raw());
+                } else if let Some(renames) = &mut self.renames {
+                    renames.ended(pid);
                 }
                 true
             }

@@ -14,7 +14,7 @@ use super::fail::Fail;
 use super::order::{Order, Streams, Work, variable};
 use super::proof::Status;
 use super::talk::Report;
-use super::{ids, landlock, sys};
+use super::{ids, landlock, sys, talk};
 use crate::{Applied, Hand, Layer, StartStep};
 
 /// The exit code of a command that was never started. Nobody sees it: a report went before.
@@ -31,9 +31,10 @@ pub(super) fn run(
     setup: &Setup,
     socket: BorrowedFd<'_>,
     ruleset: BorrowedFd<'_>,
+    questions: OwnedFd,
     mut layers: Vec<Applied>,
 ) -> ! {
-    if let Err(fail) = confine(setup, ruleset, &mut layers) {
+    if let Err(fail) = confine(setup, ruleset, questions, &mut layers) {
         let _ = Report::Failed(fail).send(socket, &[]);
         sys::exit_now(NOT_STARTED);
     }
@@ -54,7 +55,12 @@ pub(super) fn run(
 }
 
 /// Applies every layer of the process itself, and reads each back.
-fn confine(setup: &Setup, ruleset: BorrowedFd<'_>, layers: &mut Vec<Applied>) -> Result<(), Fail> {
+fn confine(
+    setup: &Setup,
+    ruleset: BorrowedFd<'_>,
+    questions: OwnedFd,
+    layers: &mut Vec<Applied>,
+) -> Result<(), Fail> {
     let session = rustix::process::setsid().map_err(Fail::at(Layer::Session, "start a session"))?;
     if session != rustix::process::getpid() {
         return Err(Fail::at(Layer::Session, "read the session back")(Errno::PROTO));
@@ -67,15 +73,35 @@ fn confine(setup: &Setup, ruleset: BorrowedFd<'_>, layers: &mut Vec<Applied>) ->
     ids::write_proc("/proc/self/oom_score_adj", OFFERED)
         .map_err(Fail::at(Layer::Limits, "offer itself when memory runs out"))?;
     layers.push(landlock::apply(ruleset, setup.landlock)?);
-    sys::install_filter(&setup.program)
-        .map_err(Fail::at(Layer::SystemCallFilter, "install the filter"))?;
+    let renames = install_filter(setup, questions)?;
     if sys::try_io_uring() != Err(Errno::NOSYS) {
         return Err(Fail::at(Layer::SystemCallFilter, "see a call refused")(Errno::PROTO));
     }
-    read_back(layers)
+    read_back(renames, layers)
 }
 
-fn read_back(layers: &mut Vec<Applied>) -> Result<(), Fail> {
+/// Installs the filter, and hands init what it needs to answer for renames. Says what came of
+/// that: a machine whose own filter asks already, as some containers' do, allows no second one.
+fn install_filter(setup: &Setup, questions: OwnedFd) -> Result<&'static str, Fail> {
+    let at = |step| Fail::at(Layer::SystemCallFilter, step);
+    if let Some(asking) = &setup.asking
+        && let Ok(listener) = sys::install_asking_filter(asking)
+    {
+        talk::send(questions.as_fd(), &[1], &[listener.as_fd()])
+            .map_err(at("hand over its questions"))?;
+        drop((listener, questions));
+        // Nothing is there, and the answer comes only when init gives one.
+        let missing = "/proc/self/fd/-1";
+        if rustix::fs::rename(missing, missing) != Err(Errno::NOENT) {
+            return Err(at("see a rename answered")(Errno::PROTO));
+        }
+        return Ok(", renames of base directories prepared");
+    }
+    sys::install_filter(&setup.program).map_err(at("install the filter"))?;
+    Ok(if setup.asking.is_some() { ", base directories cannot be renamed" } else { "" })
+}
+
+fn read_back(renames: &str, layers: &mut Vec<Applied>) -> Result<(), Fail> {
     let status = Status::of_self().map_err(Fail::at(Layer::Capabilities, "read its status"))?;
     let wrong = |layer| Fail::at(layer, "read it back from its status")(Errno::PROTO);
     if !status.no_capabilities {
@@ -90,7 +116,7 @@ fn read_back(layers: &mut Vec<Applied>) -> Result<(), Fail> {
     let mut push = |layer, proof: String| layers.push(Applied { layer, proof });
     push(Layer::Capabilities, "every set 0, locked".to_owned());
     push(Layer::NoNewPrivileges, "NoNewPrivs 1".to_owned());
-    push(Layer::SystemCallFilter, format!("mode 2, {} filter", status.filters));
+    push(Layer::SystemCallFilter, format!("mode 2, {} filter{renames}", status.filters));
     push(Layer::Descriptors, "streams and the order only".to_owned());
     Ok(())
 }

@@ -18,6 +18,15 @@ enum Verdict {
     Refuse(u16),
     /// It depends on arguments.
     Look(Checks),
+    /// The cell's init is asked, and then lets it go on.
+    Ask,
+}
+
+/// Whether `rename` and its kin are asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Renames {
+    Pass,
+    Ask,
 }
 
 /// Checks of one call's arguments, in order; the first that holds decides, else it is allowed.
@@ -68,11 +77,17 @@ const JUMP_ANY_BIT: u16 = 0x45;
 
 const ALLOW: u32 = 0x7fff_0000;
 const ERRNO: u32 = 0x0005_0000;
+const ASK: u32 = 0x7fc0_0000;
 const KILL_PROCESS: u32 = 0x8000_0000;
 
 /// Returns the filter's instructions.
-pub(super) fn program(filter: Filter) -> Vec<sock_filter> {
-    let segments = segments(table::rows(filter));
+pub(super) fn program(filter: Filter, renames: Renames) -> Vec<sock_filter> {
+    let mut rows = table::rows(filter);
+    match renames {
+        Renames::Pass => {}
+        Renames::Ask => rows.extend(table::renames()),
+    }
+    let segments = segments(rows);
     let mut program = vec![
         load(ARCHITECTURE),
         jump(JUMP_EQUAL, OUR_ARCHITECTURE, 1, 0),
@@ -129,6 +144,7 @@ fn leaf(verdict: Verdict) -> Vec<sock_filter> {
     match verdict {
         Verdict::Allow => vec![answer(ALLOW)],
         Verdict::Refuse(errno) => vec![answer(ERRNO | u32::from(errno))],
+        Verdict::Ask => vec![answer(ASK)],
         Verdict::Look(checks) => {
             let mut program = Vec::new();
             for check in checks {
@@ -216,7 +232,7 @@ mod tests {
 
     fn shipped(number: libc::c_long, arguments: [u64; 6]) -> u32 {
         let number = u32::try_from(number).expect("a number");
-        ask(&program(Filter::default()), OUR_ARCHITECTURE, number, arguments)
+        ask(&program(Filter::default(), Renames::Pass), OUR_ARCHITECTURE, number, arguments)
     }
 
     fn refused(errno: i32) -> u32 {
@@ -264,6 +280,22 @@ mod tests {
     }
 
     #[test]
+    fn renames_are_asked_about_where_there_is_an_overlay() {
+        let asking = program(Filter::default(), Renames::Ask);
+        let passing = program(Filter::default(), Renames::Pass);
+        for number in 0..table::UNKNOWN {
+            let renames = libc::c_long::from(number) == libc::SYS_renameat
+                || libc::c_long::from(number) == libc::SYS_renameat2;
+            #[cfg(target_arch = "x86_64")]
+            let renames = renames || libc::c_long::from(number) == libc::SYS_rename;
+            let ask = |program| ask(program, OUR_ARCHITECTURE, number, [0; 6]);
+            let expected = if renames { ASK } else { ask(&passing) };
+            assert_eq!(ask(&asking), expected, "call {number}");
+            assert_ne!(ask(&passing), ASK, "call {number}");
+        }
+    }
+
+    #[test]
     fn sockets_are_of_four_families() {
         let socket = |family: i32, kind: i32, protocol: i32| {
             let part = |value: i32| u64::from(value.unsigned_abs());
@@ -282,7 +314,7 @@ mod tests {
 
     #[test]
     fn foreign_and_unknown_calls_do_not_pass() {
-        let program = program(Filter::default());
+        let program = program(Filter::default(), Renames::Pass);
         assert_eq!(ask(&program, 0x4000_0003, 11, [0; 6]), KILL_PROCESS);
         for number in [table::UNKNOWN, 1000, 0x4000_0000, 0x4000_003b, u32::MAX] {
             assert_eq!(ask(&program, OUR_ARCHITECTURE, number, [0; 6]), refused(libc::ENOSYS));
@@ -293,7 +325,7 @@ mod tests {
     fn two_rows_of_the_policy_change_it() {
         let number = |call: libc::c_long| u32::try_from(call).expect("a number");
         let mmap = [0, 0, u64::from((libc::PROT_WRITE | libc::PROT_EXEC).unsigned_abs()), 0, 0, 0];
-        let with = |jit, debug| program(Filter { jit, debug });
+        let with = |jit, debug| program(Filter { jit, debug }, Renames::Pass);
         let open = with(Grant::Allow, Grant::Allow);
         let shut = with(Grant::Deny, Grant::Deny);
         let under = |program: &[sock_filter], call, arguments| {
@@ -311,13 +343,13 @@ mod tests {
     #[test]
     fn the_tree_answers_as_the_table_says_for_every_number() {
         let rows = table::rows(Filter::default());
-        let program = program(Filter::default());
+        let program = program(Filter::default(), Renames::Pass);
         for number in 0..table::UNKNOWN {
             let row = rows.iter().find(|(row, _)| *row == number).map(|(_, verdict)| *verdict);
             let expected = match row {
                 None => ALLOW,
                 Some(Verdict::Refuse(errno)) => refused(errno.into()),
-                Some(Verdict::Allow | Verdict::Look(_)) => continue,
+                Some(Verdict::Allow | Verdict::Look(_) | Verdict::Ask) => continue,
             };
             assert_eq!(ask(&program, OUR_ARCHITECTURE, number, [0; 6]), expected, "{number}");
         }

@@ -10,6 +10,7 @@ use rustix::process::Signal;
 
 use super::cell::{self, Setup};
 use super::fail::Fail;
+use super::filter::Renames;
 use super::ids::{self, Ids};
 use super::landlock::Rules;
 use super::mounts::Sources;
@@ -91,12 +92,14 @@ fn prepare(start: Start) -> Result<(Setup, Vec<Applied>), Fail> {
     let planted = tree.become_root()?;
     layers.push(proof::tree(&planted.placed)?);
     layers.push(pivoted()?);
-    layers.extend(overlays(&plan.cage.tree)?);
+    let (overlays, applied) = overlays(&plan.cage.tree)?;
+    layers.extend(applied);
     let rules = Rules::make(&planted.writable)?;
     drop(planted);
     let version = rules.version();
     settle(rules.ruleset)?;
-    let program = filter::program(plan.cage.filter);
+    let program = filter::program(plan.cage.filter, Renames::Pass);
+    let asking = (!overlays.is_empty()).then(|| filter::program(plan.cage.filter, Renames::Ask));
     let masks = masks::present();
     let setup = Setup {
         ids,
@@ -104,6 +107,8 @@ fn prepare(start: Start) -> Result<(Setup, Vec<Applied>), Fail> {
         namespaces: own,
         masks,
         program,
+        asking,
+        overlays,
         landlock: version,
         hands,
     };
@@ -151,20 +156,23 @@ fn pivoted() -> Result<Applied, Fail> {
     Ok(Applied { layer: Layer::PivotRoot, proof: "root read only, machine detached".to_owned() })
 }
 
-/// Asks the kernel what stands where the cage has overlays; nothing when it has none.
-fn overlays(tree: &[Mount]) -> Result<Option<Applied>, Fail> {
+/// Asks the kernel what stands where the cage has overlays, and for their numbers as devices;
+/// nothing when it has none.
+fn overlays(tree: &[Mount]) -> Result<(Vec<u64>, Option<Applied>), Fail> {
     let at = |step| Fail::at(Layer::Overlay, step);
-    let mut count = 0;
+    let mut devices = Vec::new();
     for mount in tree {
         let Mount::Overlay { target, .. } = mount else { continue };
         let status = rustix::fs::statfs(target).map_err(at("look at an overlay"))?;
         if status.f_type != OVERLAY {
             return Err(at("read an overlay back")(Errno::PROTO));
         }
-        count += 1;
+        let status = rustix::fs::stat(target).map_err(at("look at an overlay"))?;
+        devices.push(status.st_dev);
     }
-    let proof = format!("{count} mounted, userxattr");
-    Ok((count > 0).then_some(Applied { layer: Layer::Overlay, proof }))
+    let proof = format!("{} mounted, userxattr", devices.len());
+    let applied = (!devices.is_empty()).then_some(Applied { layer: Layer::Overlay, proof });
+    Ok((devices, applied))
 }
 
 /// Puts descriptors where cells look for them, and closes everything else.

@@ -102,6 +102,18 @@ pub(super) fn apply(ruleset: BorrowedFd<'_>, version: u32) -> Result<Applied, Fa
     Ok(Applied { layer: Layer::Landlock, proof: format!("ABI {version}") })
 }
 
+/// Confines this process, a closed one, as [`apply`] does a command.
+///
+/// A closed process cannot write `/proc/self/comm`, so only the scope is read back.
+pub(super) fn apply_closed(ruleset: BorrowedFd<'_>, version: u32) -> Result<(), Errno> {
+    sys::landlock_restrict(ruleset)?;
+    let signal = rustix::process::test_kill_process(rustix::process::Pid::INIT);
+    if version >= SCOPES_SINCE && signal != Err(Errno::PERM) {
+        return Err(Errno::PROTO);
+    }
+    Ok(())
+}
+
 const OWN_NAME: &str = "/proc/self/comm";
 
 fn open_for_writing(path: &str) -> Result<(), Errno> {

@@ -155,6 +155,89 @@ pub(super) fn install_filter(filter: &[libc::sock_filter]) -> Answer<()> {
     answer(unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, at) }).map(drop)
 }
 
+/// As [`install_filter`], and returns the descriptor by which the calls that the filter asks about
+/// are answered. It closes on exec.
+pub(super) fn install_asking_filter(filter: &[libc::sock_filter]) -> Answer<OwnedFd> {
+    let program = libc::sock_fprog {
+        len: u16::try_from(filter.len()).expect("invariant: a filter is short"),
+        filter: filter.as_ptr().cast_mut(),
+    };
+    let mode = libc::SECCOMP_SET_MODE_FILTER;
+    // A call that was heard is interrupted by a deadly signal only: else it would start again.
+    let flags =
+        libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    let at = &raw const program;
+    // SAFETY: `program` names `len` readable instructions, and the kernel only reads them.
+    answer(unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, at) })
+        .map(|descriptor| adopt(RawFd::try_from(descriptor).expect("invariant: a descriptor")))
+}
+
+/// A system call that waits for an answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) id: u64,
+    /// The thread that calls, in this process's own namespace; 0 when it is of none of it.
+    pub(super) thread: u32,
+    pub(super) number: i32,
+    pub(super) arguments: [u64; 6],
+}
+
+/// Takes the next call that waits for an answer.
+pub(super) fn asked(listener: BorrowedFd<'_>) -> Answer<Asked> {
+    let data = libc::seccomp_data { nr: 0, arch: 0, instruction_pointer: 0, args: [0; 6] };
+    let mut call = libc::seccomp_notif { id: 0, pid: 0, flags: 0, data };
+    let (listener, code) = (listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV);
+    // SAFETY: `call` is writable, all zero as the kernel wants it, and of the type of this code.
+    answer(unsafe { libc::ioctl(listener, code, &raw mut call) }.into())?;
+    let (number, arguments) = (call.data.nr, call.data.args);
+    Ok(Asked { id: call.id, thread: call.pid, number, arguments })
+}
+
+/// Says whether a call still waits: only then is its thread the one that called.
+pub(super) fn still_asks(listener: BorrowedFd<'_>, id: u64) -> bool {
+    let (listener, code) = (listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID);
+    // SAFETY: the kernel reads the number, which has the type of this code.
+    answer(unsafe { libc::ioctl(listener, code, &raw const id) }.into()).is_ok()
+}
+
+/// Lets a call go on as it is. An error means that nobody waits any more.
+pub(super) fn let_go_on(listener: BorrowedFd<'_>, id: u64) {
+    let flags = u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).expect("invariant: one bit");
+    let response = libc::seccomp_notif_resp { id, val: 0, error: 0, flags };
+    let (listener, code) = (listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND);
+    // SAFETY: the kernel reads the response, which is of the type of this code.
+    let _ = answer(unsafe { libc::ioctl(listener, code, &raw const response) }.into());
+}
+
+/// Lets caller and answerer take turns on one core, where the kernel can.
+pub(super) fn answer_in_turns(listener: BorrowedFd<'_>) {
+    let in_turns: u64 = 1;
+    let (listener, code) = (listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS);
+    // The flags are the argument itself, not a place that has them.
+    // SAFETY: it touches no memory.
+    let _ = answer(unsafe { libc::ioctl(listener, code, in_turns) }.into());
+}
+
+/// Reads another process's memory up to the end of the buffer or of what is there.
+pub(super) fn read_memory(thread: u32, address: u64, buffer: &mut [u8]) -> Answer<usize> {
+    const PAGE: usize = 4096;
+    let address = usize::try_from(address).map_err(|_| rustix::io::Errno::FAULT)?;
+    // The kernel reads whole parts: what ends in one page must not fail for want of the next.
+    let first = buffer.len().min(PAGE - address % PAGE);
+    let part = |from: usize, length: usize| libc::iovec {
+        iov_base: address.wrapping_add(from) as *mut libc::c_void,
+        iov_len: length,
+    };
+    let theirs = [part(0, first), part(first, buffer.len() - first)];
+    let ours = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    let thread = i32::try_from(thread).map_err(|_| rustix::io::Errno::SRCH)?;
+    let (to, from) = (&raw const ours, theirs.as_ptr());
+    // SAFETY: `ours` is the whole of a writable buffer; the other addresses are only read, in
+    // the other process, and the kernel checks them.
+    let read = answer(unsafe { libc::process_vm_readv(thread, to, 1, from, 2, 0) } as c_long)?;
+    Ok(usize::try_from(read).unwrap_or(0))
+}
+
 /// Calls `io_uring_setup` with nothing, to see how the filter answers it.
 pub(super) fn try_io_uring() -> Answer<()> {
     let null = ptr::null::<u8>();

@@ -7,5 +7,6 @@ mod yard;
 mod calls;
 mod faults;
 mod limits;
+mod renames;
 mod session;
 mod work;

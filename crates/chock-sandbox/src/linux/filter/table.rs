@@ -231,6 +231,18 @@ const WITHOUT_JIT: &[(c_long, Checks)] = &[
     (libc::SYS_shmat, ATTACH),
 ];
 
+/// Renames, which the cell's init prepares where the tree has an overlay.
+#[cfg(target_arch = "x86_64")]
+const RENAMES: &[c_long] = &[libc::SYS_rename, libc::SYS_renameat, libc::SYS_renameat2];
+#[cfg(target_arch = "aarch64")]
+const RENAMES: &[c_long] = &[libc::SYS_renameat, libc::SYS_renameat2];
+
+/// Returns the rows that make renames a question.
+pub(super) fn renames() -> impl Iterator<Item = (u32, Verdict)> {
+    let number = |call: c_long| u32::try_from(call).expect("invariant: numbers are positive");
+    RENAMES.iter().map(move |call| (number(*call), Verdict::Ask))
+}
+
 /// Returns the rows in force under a policy's two exceptions.
 pub(super) fn rows(filter: Filter) -> Vec<(u32, Verdict)> {
     let mut rows = Vec::with_capacity(128);
