@@ -93,7 +93,15 @@ fn overlay_row(options: &SurveyOptions, machine: &Machine, halves: &Halves) -> R
         target: "/workspace".into(),
     };
     match attempt(options, vec![overlay]) {
-        Ok(tried) => proven(Layer::Overlay, &tried.layers),
+        Ok(tried) => {
+            let mut row = proven(Layer::Overlay, &tried.layers);
+            // Only with an overlay does the filter ask about renames.
+            let filter = tried.layers.iter().find(|it| it.layer == Layer::SystemCallFilter);
+            if let Some(filter) = filter {
+                row.detail = format!("{}; {}", row.detail, filter.proof);
+            }
+            row
+        }
         Err(fault) => failed(Layer::Overlay, &fault, machine),
     }
 }

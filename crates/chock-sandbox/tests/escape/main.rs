@@ -17,4 +17,5 @@ mod mounts;
 mod network;
 mod outside;
 mod processes;
+mod renames;
 mod set_id;

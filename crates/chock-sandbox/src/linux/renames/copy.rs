@@ -144,7 +144,7 @@ impl Place {
     }
 
     /// Asks the kernel whether it can be renamed, by a rename that cannot succeed: onto a
-    /// directory that is not empty. Whether it can at all is looked at first.
+    /// directory that is not empty. That an overlay cannot do it at all is what it says first.
     fn can_move(&self, aside: &CStr) -> Result<bool, Errno> {
         let parent = self.parent.as_fd();
         let directory = open_directory(parent, aside)?;
