@@ -234,6 +234,8 @@ impl Family<'_> {
         }
         // An error means that nothing was left; the reaping shows whether it was so.
         let _ = sys::kill_all();
+        // No copy is started for those that still wait in the moment of their death.
+        self.renames = None;
         while self.reap(WaitOptions::empty()) {}
     }
 }

@@ -178,26 +178,27 @@ impl Copy<'_> {
         for name in names(old)? {
             let status = look(old, &name)?;
             owned(&status, self.mount)?;
-            let mut beneath = Vec::new();
-            match kind(&status) {
+            let mut entry = Entry { name, status, beneath: Vec::new() };
+            let Entry { name, status, beneath } = &mut entry;
+            match kind(status) {
                 FileType::Directory => {
-                    rustix::fs::mkdirat(new, &name, Mode::from(OPEN))?;
-                    let copy = open_directory(new, &name)?;
-                    let opened = Opened::new(old, &name, &status)?;
+                    rustix::fs::mkdirat(new, &*name, Mode::from(OPEN))?;
+                    let copy = open_directory(new, name)?;
+                    let opened = Opened::new(old, name, status)?;
                     let path = path.join(OsStr::from_bytes(name.to_bytes()));
                     let directory = opened.directory.as_fd();
-                    beneath = self.fill(directory, copy.as_fd(), &path, depth + 1)?;
-                    finish(copy.as_fd(), &status)?;
+                    *beneath = self.fill(directory, copy.as_fd(), &path, depth + 1)?;
+                    finish(copy.as_fd(), status)?;
                 }
-                FileType::RegularFile => self.file(old, new, &name, &status, path)?,
+                FileType::RegularFile => self.file(old, new, &entry, path)?,
                 FileType::Symlink => {
-                    let to = rustix::fs::readlinkat(old, &name, Vec::new())?;
-                    rustix::fs::symlinkat(&to, new, &name)?;
-                    finish_times(new, &name, &status)?;
+                    let to = rustix::fs::readlinkat(old, &*name, Vec::new())?;
+                    rustix::fs::symlinkat(&to, new, &*name)?;
+                    finish_times(new, name, status)?;
                 }
                 _ => return Err(Errno::OPNOTSUPP),
             }
-            entries.push(Entry { name, status, beneath });
+            entries.push(entry);
         }
         Ok(entries)
     }
@@ -206,8 +207,7 @@ impl Copy<'_> {
         &mut self,
         old: BorrowedFd<'_>,
         new: BorrowedFd<'_>,
-        name: &CStr,
-        status: &Statx,
+        Entry { name, status, .. }: &Entry,
         path: &Path,
     ) -> Result<(), Errno> {
         if status.stx_nlink > 1 {
