@@ -1,9 +1,7 @@
 //! The loop: ask what is owed, do it, ask again.
 
 use chock_broker::Broker;
-use chock_log::{
-    EndReason, EndedBody, Event, LogError, NoticeBody, Pen, ToolSchema, UserBody,
-};
+use chock_log::{EndReason, EndedBody, Event, LogError, NoticeBody, Pen, ToolSchema, UserBody};
 use chock_provider::Model;
 use chock_tools::Tools;
 
@@ -107,7 +105,10 @@ impl<'a> Agent<'a> {
                 Next::Decide(call) => self.answer(&call)?,
                 Next::TellCut => {
                     let text = "Your reply reached its length limit. Go on where it stopped.";
-                    self.record(Event::Notice(NoticeBody { text: text.to_owned(), tasks: Vec::new() }))?;
+                    self.record(Event::Notice(NoticeBody {
+                        text: text.to_owned(),
+                        tasks: Vec::new(),
+                    }))?;
                 }
                 Next::TellTasks => self.tell_tasks()?,
                 Next::AskModel if self.record_ended_tasks()? => {}
@@ -116,7 +117,8 @@ impl<'a> Agent<'a> {
                         return Ok(Finish::new(EndReason::Cancelled, ""));
                     }
                     let bounds = &self.house.bounds;
-                    let reached = self.house.pen.session(|session| bounds.reached(session, turns_before));
+                    let reached =
+                        self.house.pen.session(|session| bounds.reached(session, turns_before));
                     if let Some(reason) = reached {
                         return Ok(Finish::new(reason, ""));
                     }
@@ -132,7 +134,9 @@ impl<'a> Agent<'a> {
         loop {
             match self.house.pen.session(next) {
                 Next::Interrupted(open) => self.answer_unknown(&open)?,
-                Next::Decide(call) => self.answer_undone(&call, "the session went on without it")?,
+                Next::Decide(call) => {
+                    self.answer_undone(&call, "the session went on without it")?
+                }
                 Next::AskModel | Next::TellCut | Next::TellTasks | Next::Done(_) => return Ok(()),
             }
         }

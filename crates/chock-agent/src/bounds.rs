@@ -200,10 +200,8 @@ mod tests {
         assert_eq!(money(5, "EUR").reached(&session, 0), Some(EndReason::Budget));
         assert_eq!(money(6, "EUR").reached(&session, 0), None);
         assert_eq!(money(5, "USD").reached(&session, 0), None);
-        let tokens = Bounds {
-            budget: Budget { money: None, tokens: Some(10) },
-            ..Bounds::default()
-        };
+        let tokens =
+            Bounds { budget: Budget { money: None, tokens: Some(10) }, ..Bounds::default() };
         assert_eq!(tokens.reached(&session, 0), Some(EndReason::Budget));
     }
 }

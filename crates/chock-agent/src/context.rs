@@ -13,12 +13,7 @@ pub(crate) fn context(session: &Session, system: &str, tools: &[ToolSchema]) -> 
     let told = |entry: &&Entry| !matches!(entry, Entry::Model(reply) if reply.is_empty());
     let entries = session.entries.iter().map(|(_, entry)| entry);
     let messages = entries.filter(told).map(message).collect();
-    Context {
-        system: system.to_owned(),
-        messages,
-        tools: tools.to_vec(),
-        max_output_tokens: None,
-    }
+    Context { system: system.to_owned(), messages, tools: tools.to_vec(), max_output_tokens: None }
 }
 
 fn message(entry: &Entry) -> Message {

@@ -78,7 +78,10 @@ mod tests {
         check(vec![Entry::Notice("x".into())], Next::AskModel);
         check(vec![reply(words(), Stop::Finished)], Next::Done(EndReason::Finished));
         check(vec![reply(vec![], Stop::Finished)], Next::Done(EndReason::EmptyAnswer));
-        check(vec![reply(vec![Part::Text(" \n".into())], Stop::Calls)], Next::Done(EndReason::EmptyAnswer));
+        check(
+            vec![reply(vec![Part::Text(" \n".into())], Stop::Calls)],
+            Next::Done(EndReason::EmptyAnswer),
+        );
         check(vec![reply(words(), refused())], Next::Done(EndReason::Refused));
         check(vec![reply(vec![], refused())], Next::Done(EndReason::Refused));
         check(vec![reply(words(), Stop::Length)], Next::TellCut);
@@ -87,7 +90,8 @@ mod tests {
     #[test]
     fn the_end_of_a_task_is_told_at_the_top_of_a_turn_and_never_between_calls() {
         let ended = Outcome::new(Ended::Exited(1), "task-01 has ended");
-        let task = |state| Task { id: "task-01".into(), call: "a".into(), command: "x".into(), state };
+        let task =
+            |state| Task { id: "task-01".into(), call: "a".into(), command: "x".into(), state };
         let with = |entry: Entry, state: &TaskState| Session {
             entries: vec![(Seq(1), entry)],
             tasks: vec![task(state.clone())],

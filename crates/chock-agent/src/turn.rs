@@ -113,7 +113,11 @@ impl Agent<'_> {
         self.finish(call, outcome)
     }
 
-    pub(crate) fn finish_refused(&mut self, call: &ToolCall, refusal: Refusal) -> Result<(), Finish> {
+    pub(crate) fn finish_refused(
+        &mut self,
+        call: &ToolCall,
+        refusal: Refusal,
+    ) -> Result<(), Finish> {
         if let Cause::NotRecorded(fault) = &refusal.cause {
             return Err(Finish::log_failed(fault));
         }

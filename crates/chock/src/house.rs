@@ -107,7 +107,10 @@ fn start_and_run(
 ) -> Result<Finish, Failure> {
     let Opened { pen, granter, torn_bytes } = open_log(program, &plan, show)?;
     if torn_bytes > 0 {
-        warn(show, &format!("the log ended in a record cut short; {torn_bytes} bytes were removed"));
+        warn(
+            show,
+            &format!("the log ended in a record cut short; {torn_bytes} bytes were removed"),
+        );
     }
     let ground = Ground {
         found: &plan.found,
@@ -117,8 +120,7 @@ fn start_and_run(
     };
     let site = prepare(program, project, &ground, show)?;
     *started = true;
-    let named =
-        Named { provider: &plan.provider, model: &plan.model_name, options: &plan.options };
+    let named = Named { provider: &plan.provider, model: &plan.model_name, options: &plan.options };
     let id = plan.found.id.to_string();
     begin(&pen, project.root(), &id, &plan.settings, &site, Some(&named))?;
     let stop = Stop {
@@ -429,7 +431,8 @@ impl Errands for Snapshots {
 
 /// Makes the scripted model from turns in JSON.
 pub(crate) fn scripted(provider: &str, turns: &str) -> Result<Box<dyn Model>, Failure> {
-    let model = Scripted::new(provider, "scripted", turns).map_err(|fault| Failure::because(&fault))?;
+    let model =
+        Scripted::new(provider, "scripted", turns).map_err(|fault| Failure::because(&fault))?;
     Ok(Box::new(model))
 }
 

@@ -12,9 +12,7 @@ use chock_config::{
 };
 use chock_policy::{Action, Decision, Lineage, Ratchet, Request, Table, decide};
 use chock_tools::Times;
-use chock_tools::cage::{
-    CageRules, CoverKind, Denied, Filter, Grant, Home, ToolchainRules,
-};
+use chock_tools::cage::{CageRules, CoverKind, Denied, Filter, Grant, Home, ToolchainRules};
 use sha2::{Digest, Sha256};
 
 use crate::exit::{Failure, causes};
@@ -158,7 +156,9 @@ impl Settings {
         let written = Duration::from_secs(time.value);
         match time.origin {
             Origin::Shipped | Origin::Machine => Times::usual(),
-            Origin::Person(_) | Origin::Project(_) | Origin::Flag(_) => Times::usual().within(written),
+            Origin::Person(_) | Origin::Project(_) | Origin::Flag(_) => {
+                Times::usual().within(written)
+            }
         }
     }
 
@@ -186,10 +186,7 @@ impl Settings {
     }
 }
 
-fn read_person(
-    program: &Program,
-    files: &mut BTreeMap<String, String>,
-) -> Result<Person, Failure> {
+fn read_person(program: &Program, files: &mut BTreeMap<String, String>) -> Result<Person, Failure> {
     let path = program.places.config.join("config.zon");
     let text = read_text(&path, Links::Follow).map_err(|fault| Failure::because(&fault))?;
     let Some(text) = text else { return Ok(Person::default()) };
@@ -198,10 +195,7 @@ fn read_person(
     Person::read(&name, &text).map_err(|faults| Failure::start(faults.to_string()))
 }
 
-fn read_wishes(
-    project: &Path,
-    files: &mut BTreeMap<String, String>,
-) -> Result<Wishes, Failure> {
+fn read_wishes(project: &Path, files: &mut BTreeMap<String, String>) -> Result<Wishes, Failure> {
     let text = read_text(&project.join("chock.zon"), Links::Refuse);
     let Some(text) = text.map_err(|fault| Failure::because(&fault))? else {
         return Ok(Wishes::default());
@@ -270,7 +264,8 @@ fn tell(widening: &Widening, terminal: &mut Terminal) {
 }
 
 fn ask(terminal: &mut Terminal) -> bool {
-    terminal.say_piece("Accept it for this project, until it changes? y = yes, anything else = no: ");
+    terminal
+        .say_piece("Accept it for this project, until it changes? y = yes, anything else = no: ");
     let mut line = String::new();
     let read = std::io::stdin().read_line(&mut line);
     read.is_ok() && matches!(line.trim(), "y" | "yes")

@@ -63,7 +63,10 @@ impl Show {
             Event::ToolStarted(body) => self.started(&body.call),
             Event::ToolFinished(body) => self.finished(&body.tool, &body.outcome),
             Event::TaskStarted(body) => {
-                self.say(Weight::Quiet, &format!("  {} runs in the background", visible_line(&body.task)));
+                self.say(
+                    Weight::Quiet,
+                    &format!("  {} runs in the background", visible_line(&body.task)),
+                );
                 self.tasks.insert(body.task.clone(), body.command.clone());
             }
             Event::TaskFinished(body) => self.task_ended(&body.task, &body.outcome),
@@ -71,7 +74,8 @@ impl Show {
                 self.say(Weight::Quiet, &format!("· {}", visible_line(&body.title)));
             }
             Event::Plan(body) => {
-                let done = body.steps.iter().filter(|step| step.status == chock_log::PlanStatus::Done);
+                let done =
+                    body.steps.iter().filter(|step| step.status == chock_log::PlanStatus::Done);
                 let line = format!("· plan: {} of {} steps done", done.count(), body.steps.len());
                 self.say(Weight::Quiet, &line);
             }
@@ -97,7 +101,9 @@ impl Show {
             Sight::Delta(delta) => self.delta(delta),
             // The whole output is in the record; a person sees how it ended.
             Sight::Output(_) => {}
-            Sight::Warning(words) => self.say(Weight::Warn, &format!("warning: {}", visible(words))),
+            Sight::Warning(words) => {
+                self.say(Weight::Warn, &format!("warning: {}", visible(words)))
+            }
         }
     }
 
@@ -160,7 +166,8 @@ impl Show {
     fn finished(&mut self, tool: &str, outcome: &Outcome) {
         let (weight, words) = ending(outcome);
         let seconds = outcome.duration_ms as f64 / 1000.0;
-        let time = if outcome.duration_ms >= 100 { format!(" · {seconds:.1} s") } else { String::new() };
+        let time =
+            if outcome.duration_ms >= 100 { format!(" · {seconds:.1} s") } else { String::new() };
         let name = if outcome.ended == Ended::Fault { format!("{tool}: ") } else { String::new() };
         self.say(weight, &format!("  {name}{words}{time}"));
         if let Some(row) = outcome.denial.as_ref().and_then(|denial| denial.allowed_by.as_ref()) {
@@ -225,7 +232,8 @@ fn summary(call: &ToolCall) -> String {
 pub(crate) fn usage_words(session: &chock_log::Session) -> String {
     let tokens = &session.tokens;
     let input = tokens.input + tokens.cache_read + tokens.cache_write;
-    let turns = if session.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", session.turns) };
+    let turns =
+        if session.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", session.turns) };
     let mut words = vec![turns];
     if input + tokens.output > 0 {
         words.push(format!("{} tokens in, {} out", thousands(input), thousands(tokens.output)));

@@ -173,7 +173,8 @@ fn list(
         let state = terminal.paint(&format!("{state:<12}"), weight);
         let command = shortened(&visible_line(&row.command), COMMAND_CHARACTERS);
         let (task, seconds, bytes) = (visible_line(&row.task), row.seconds, row.bytes);
-        terminal.answer(&format!("{task}  {state}  {seconds:>5} s  {bytes:>9} bytes  {command}"))?;
+        terminal
+            .answer(&format!("{task}  {state}  {seconds:>5} s  {bytes:>9} bytes  {command}"))?;
     }
     Ok(Exit::Finished)
 }

@@ -163,8 +163,15 @@ mod tests {
             bytes: 5,
             bytes_kept: 4,
         });
-        assert_eq!((row.state.as_str(), row.seconds, row.command.chars().count()), ("ended", 2, 1000));
+        assert_eq!(
+            (row.state.as_str(), row.seconds, row.command.chars().count()),
+            ("ended", 2, 1000)
+        );
         let text = serde_json::to_string(&Reply::Stopped(row)).expect("JSON");
-        assert!(text.starts_with(r#"{"stopped":{"task":"task-01","state":"ended","ended":{"exited":1},"#));
+        assert!(
+            text.starts_with(
+                r#"{"stopped":{"task":"task-01","state":"ended","ended":{"exited":1},"#
+            )
+        );
     }
 }

@@ -103,7 +103,7 @@ fn secrets_that_a_tool_prints_are_nowhere_in_the_state() {
     scripted(&yard, &json!({ "turns": [{ "tools": [call] }, { "text": "done" }] }));
     yard.chock(&["run", "x"]).expect(0);
     let log = fs::read_to_string(yard.logs().pop().expect("a log")).expect("text");
-    for secret in ["AKIAIOSFODNN7EXAMPLE", "pass-word-1@"] {
+    for secret in ["IOSFODNN7EXAMPLE\\n", "pass-word-1@"] {
         assert!(!log.contains(secret), "{secret}");
     }
     let outcome = yard.outcomes().remove(0);

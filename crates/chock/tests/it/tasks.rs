@@ -205,10 +205,14 @@ fn another_process_lists_reads_and_stops_the_tasks() {
         until("both run", || processes(&["sleep", "963.25"]) + processes(&["sleep", "963.5"]) == 2);
 
         let listed = yard.chock(&["tasks", "--json"]).expect(0).out;
-        let rows: Vec<Value> = listed.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
+        let rows: Vec<Value> =
+            listed.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
         assert_eq!(rows.len(), 2, "{listed}");
         assert_eq!((&rows[0]["task"], &rows[0]["state"]), (&json!("task-01"), &json!("running")));
-        assert_eq!((&rows[0]["bytes"], &rows[1]["command"]), (&json!(12), &json!("exec sleep 963.5")));
+        assert_eq!(
+            (&rows[0]["bytes"], &rows[1]["command"]),
+            (&json!(12), &json!("exec sleep 963.5"))
+        );
         let listed = yard.chock(&["tasks", "list"]).expect(0).out;
         assert!(listed.contains("task-02  running"), "{listed}");
 
@@ -230,7 +234,10 @@ fn another_process_lists_reads_and_stops_the_tasks() {
             .iter()
             .map(|body| body["outcome"]["text"].as_str().expect("words").to_owned())
             .collect();
-        assert!(words[0].contains("task-02 (`exec sleep 963.5`) was stopped by the person"), "{words:?}");
+        assert!(
+            words[0].contains("task-02 (`exec sleep 963.5`) was stopped by the person"),
+            "{words:?}"
+        );
         assert!(words[1].contains("was stopped with the session"), "{words:?}");
 
         let over = yard.chock(&["tasks"]).expect(1);
@@ -247,7 +254,11 @@ fn a_session_without_tasks_says_so() {
     let mut child = start(&yard);
     until("the call runs", || processes(&["sleep", "964.5"]) == 1);
     let listed = yard.chock(&["tasks"]).expect(0);
-    assert!(listed.err.contains("has no background tasks") && listed.out.is_empty(), "{}", listed.err);
+    assert!(
+        listed.err.contains("has no background tasks") && listed.out.is_empty(),
+        "{}",
+        listed.err
+    );
     let output = yard.chock(&["tasks", "output", "task-01"]).expect(1);
     assert!(output.err.contains("has no background tasks"), "{}", output.err);
     let mistyped = yard.chock(&["tasks", "stpo", "task-01"]).expect(1);
@@ -349,7 +360,10 @@ fn talk_as(words: &[&str], socket: &PathBuf) -> Ran {
 fn only_the_same_user_outside_of_every_cage_is_answered() {
     let yard = Yard::new();
     let look = "find / -name s -type s 2>/dev/null; find / -name '*.ctl' 2>/dev/null; sleep 968.5";
-    scripted(&yard, &json!({ "turns": [{ "tools": [task("sleep 968.25"), call(look)] }, { "text": "x" }] }));
+    scripted(
+        &yard,
+        &json!({ "turns": [{ "tools": [task("sleep 968.25"), call(look)] }, { "text": "x" }] }),
+    );
     let mut child = start(&yard);
     until("both run", || processes(&["sleep", "968.25"]) + processes(&["sleep", "968.5"]) == 2);
     let directory = control(&yard);
@@ -360,7 +374,11 @@ fn only_the_same_user_outside_of_every_cage_is_answered() {
     // Control: the person is answered.
     assert!(talk_as(&["env"], &socket).expect(0).out.contains("\"task-01\""));
     let apart = talk_as(&["unshare", "--user", "--map-current-user"], &socket);
-    assert!(apart.out.contains("not in the user namespace") && !apart.out.contains("task-01"), "{}", apart.out);
+    assert!(
+        apart.out.contains("not in the user namespace") && !apart.out.contains("task-01"),
+        "{}",
+        apart.out
+    );
     if rustix::process::geteuid().is_root() {
         let other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
         let refused = talk_as(&other, &socket);
@@ -381,7 +399,10 @@ fn only_the_same_user_outside_of_every_cage_is_answered() {
 #[test]
 fn nonsense_and_silence_at_the_socket_disturb_nothing() {
     let yard = Yard::new();
-    scripted(&yard, &json!({ "turns": [{ "tools": [task("sleep 969.25"), call("sleep 969.5")] }, { "text": "x" }] }));
+    scripted(
+        &yard,
+        &json!({ "turns": [{ "tools": [task("sleep 969.25"), call("sleep 969.5")] }, { "text": "x" }] }),
+    );
     let mut child = start(&yard);
     until("both run", || processes(&["sleep", "969.25"]) + processes(&["sleep", "969.5"]) == 2);
     let place = fs::File::open(control(&yard)).expect("the directory");
