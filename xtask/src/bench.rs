@@ -206,8 +206,11 @@ mod tests {
 
     #[test]
     fn a_row_over_its_aim_says_so() {
-        let pair =
-            |ours| Pair { ours: Duration::from_millis(ours), theirs: Duration::from_millis(10) };
+        let pair = |ours| Pair {
+            ours: Duration::from_millis(ours),
+            theirs: Duration::from_millis(10),
+            least: (Duration::ZERO, Duration::ZERO),
+        };
         let over = line(&row(Aim::Ratio(0.5)), Ok(Measured::Pair(pair(6))));
         let within = line(&row(Aim::Ratio(0.5)), Ok(Measured::Pair(pair(5))));
         assert!(
