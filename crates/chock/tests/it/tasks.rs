@@ -342,6 +342,24 @@ fn the_limit_on_tasks_and_a_rule_against_stopping_hold() {
     assert_eq!(bodies(&yard, "task.finished").len(), 32);
 }
 
+#[test]
+fn a_time_that_somebody_wrote_binds_calls_and_tasks() {
+    let yard = Yard::new();
+    yard.write("chock.zon", ".{ .limits = .{ .time_s = 1 } }\n");
+    yard.commit();
+    let long = json!({ "name": "run_command", "input": {
+        "command": "exec sleep 960.5", "background": true, "timeout_s": 3600 } });
+    let wait = json!({ "name": "task_output", "input": { "task": "task-01", "wait_s": 60 } });
+    let calls = [task("exec sleep 960.5"), wait, long, call("sleep 960.75")];
+    scripted(&yard, &json!({ "turns": [{ "tools": calls }, { "text": "x", "delay_ms": 1500 }] }));
+    yard.chock(&["run", "go"]).expect(0);
+    for body in bodies(&yard, "task.finished") {
+        assert_eq!(body["outcome"]["ended"], json!({ "timed_out": 1 }), "{body}");
+    }
+    assert_eq!(bodies(&yard, "task.finished").len(), 2);
+    assert_eq!(yard.outcomes()[3]["ended"], json!({ "timed_out": 1 }));
+}
+
 /// Talks to a socket as another user would, and returns what Python says of it.
 fn talk_as(words: &[&str], socket: &PathBuf) -> Ran {
     let script = "import os, socket, sys\n\
