@@ -42,6 +42,7 @@ impl Refusal {
             target: None,
             layer: self.layer().to_owned(),
             allowed_by: self.allowed_by(),
+            inferred: false,
         }
     }
 

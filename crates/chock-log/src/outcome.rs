@@ -68,6 +68,9 @@ pub struct Denial {
     /// The row or the answer that would allow it, if one would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_by: Option<String>,
+    /// Whether it was inferred from what a program printed; otherwise it is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inferred: bool,
 }
 
 /// A file's state as a tool saw it.

@@ -122,6 +122,7 @@ impl Refused {
             target: Some(path),
             layer: "mount".into(),
             allowed_by: allowed_by.map(str::to_owned),
+            inferred: false,
         };
         Outcome { denial: Some(denial), ..Outcome::new(Ended::Denied, text) }
     }

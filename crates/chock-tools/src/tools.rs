@@ -9,6 +9,7 @@ use chock_sandbox::{Cancel, Keeper, Program};
 
 use crate::carry::{Carried, Work, carry_out};
 use crate::desk::Desk;
+use crate::inferred::Walls;
 use crate::output::Outputs;
 use crate::proposed::Proposed;
 use crate::reading::{Reading, When};
@@ -36,6 +37,8 @@ pub struct Setup {
     /// How long commands may take. The keeper's cage allows at least
     /// [`task_max`](Times::task_max).
     pub times: Times,
+    /// What the cage holds, for denials that are inferred.
+    pub walls: Walls,
 }
 
 /// The tools of one session: proposes what calls ask for, and carries out what was permitted.
@@ -46,17 +49,19 @@ pub struct Tools {
     keeper: Arc<Keeper>,
     outputs: Outputs,
     shelf: Shelf,
+    walls: Walls,
 }
 
 impl Tools {
     /// Makes the tools of a session.
     #[must_use]
     pub fn new(setup: Setup) -> Self {
-        let Setup { keeper, project, directory, environment, shell, outputs, times } = setup;
+        let Setup { keeper, project, directory, environment, shell, outputs, times, walls } = setup;
         let desk = Desk { project, directory, environment, shell, times };
         let keeper = Arc::new(keeper);
         let threads = Threads::new(keeper.clone(), outputs.clone());
-        Self { threads, keeper, outputs: Outputs::new(outputs), shelf: Shelf::new(desk) }
+        let (outputs, shelf) = (Outputs::new(outputs), Shelf::new(desk));
+        Self { threads, keeper, outputs, shelf, walls }
     }
 
     /// Describes every tool to a model, always in the same order.
@@ -90,7 +95,7 @@ impl Tools {
                 return Carried::goes_on(self.threads.start(permit, background));
             }
         };
-        let work = Work { keeper: &self.keeper, permit, cancel };
+        let work = Work { keeper: &self.keeper, permit, cancel, walls: &self.walls };
         carry_out(work, how, &mut self.outputs, progress)
     }
 

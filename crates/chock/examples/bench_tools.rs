@@ -23,7 +23,7 @@ use chock_log::{
 use chock_policy::{Lineage, Ratchet, Table};
 use chock_sandbox::{Call, Containment, Keeper, KeeperOptions, SessionUser, Stdio};
 use chock_tools::cage::{CageRules, Compiled, Filter, Home, Host, Limits, ToolchainRules};
-use chock_tools::{Cancel, Program, Proposed, Setup, Times, Tools};
+use chock_tools::{Cancel, Program, Proposed, Setup, Times, Tools, Walls};
 use chock_workspace::{Method, Opening, Owner, Project, Start, Surroundings, Workspace};
 use serde_json::{Value, json};
 
@@ -96,6 +96,7 @@ impl Yard {
         let tools = Tools::new(Setup {
             keeper,
             project: project.root().to_owned(),
+            walls: Walls::of(&compiled.cage, project.root()),
             directory: project.root().to_owned(),
             environment: compiled.environment,
             shell: compiled.shell,

@@ -1,6 +1,5 @@
 //! Builds everything that a session needs, in order, and runs the agent in it.
 
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use chock_policy::{Lineage, Ratchet};
 use chock_provider::{Model, Scripted};
 use chock_sandbox::{Applied, Keeper, KeeperOptions, Layer, SandboxFault};
 use chock_tools::cage::Compiled;
-use chock_tools::{Setup, Tools};
+use chock_tools::{Setup, Tools, Walls};
 use chock_workspace::{Halves, Method, Opening, Project, Start, Workspace};
 
 use crate::asker::TerminalAsker;
@@ -57,11 +56,9 @@ pub(crate) struct Site {
     pub(crate) workspace: Workspace,
     pub(crate) keeper: Keeper,
     pub(crate) layers: Vec<String>,
-    pub(crate) environment: Vec<(OsString, OsString)>,
-    pub(crate) shell: PathBuf,
     pub(crate) outputs: PathBuf,
-    /// What is mounted, granted and limited, a line each.
-    pub(crate) explained: Vec<String>,
+    /// What a call may reach, and its environment.
+    pub(crate) compiled: Compiled,
 }
 
 /// How a session's files are made or found again.
@@ -173,8 +170,9 @@ fn furnish<'a>(
         keeper: site.keeper,
         project: project.root().to_owned(),
         directory: directory.clone(),
-        environment: site.environment,
-        shell: site.shell,
+        walls: Walls::of(&site.compiled.cage, project.root()),
+        environment: site.compiled.environment,
+        shell: site.compiled.shell,
         outputs: site.outputs,
         times: settings.times(),
     });
@@ -351,25 +349,7 @@ fn finish_site(
         ))
     })?;
     let layers: Vec<_> = keeper.layers().iter().map(layer_words).collect();
-    let explained = explain(&compiled, &layers);
-    let Compiled { environment, shell, .. } = compiled;
-    Ok(Site { workspace, keeper, layers, environment, shell, outputs, explained })
-}
-
-/// Says what a call gets, for a person.
-fn explain(compiled: &Compiled, layers: &[String]) -> Vec<String> {
-    let mut lines = vec!["mounts:".to_owned()];
-    lines.extend(compiled.cage.tree.iter().map(|mount| format!("  {mount:?}")));
-    lines.push("environment:".to_owned());
-    let variable = |(name, value): &(OsString, OsString)| {
-        format!("  {}={}", name.to_string_lossy(), value.to_string_lossy())
-    };
-    lines.extend(compiled.environment.iter().map(variable));
-    lines.push("limits:".to_owned());
-    lines.push(format!("  {:?}", compiled.cage.limits));
-    lines.push("layers of the session:".to_owned());
-    lines.extend(layers.iter().map(|layer| format!("  {layer}")));
-    lines
+    Ok(Site { workspace, keeper, layers, outputs, compiled })
 }
 
 fn layer_words(applied: &Applied) -> String {

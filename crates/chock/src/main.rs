@@ -18,6 +18,7 @@ mod asker;
 mod command;
 mod control;
 mod exit;
+mod explain;
 mod filter;
 mod found;
 mod house;

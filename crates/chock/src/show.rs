@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chock_agent::Sight;
-use chock_log::{Delta, Ended, Event, Outcome, Record, ToolCall};
+use chock_log::{Delta, Denial, Ended, Event, Outcome, Record, ToolCall};
 use serde_json::Value;
 
 use crate::terminal::{Terminal, Weight};
@@ -168,6 +168,10 @@ impl Show {
         let seconds = outcome.duration_ms as f64 / 1000.0;
         let time =
             if outcome.duration_ms >= 100 { format!(" · {seconds:.1} s") } else { String::new() };
+        let words = match &outcome.denial {
+            Some(denial) if denial.inferred => format!("{words} · {}", refusal(Some(denial))),
+            Some(_) | None => words,
+        };
         let name = if outcome.ended == Ended::Fault { format!("{tool}: ") } else { String::new() };
         self.say(weight, &format!("  {name}{words}{time}"));
         if let Some(row) = outcome.denial.as_ref().and_then(|denial| denial.allowed_by.as_ref()) {
@@ -206,17 +210,20 @@ fn ending(outcome: &Outcome) -> (Weight, String) {
         Ended::Signalled(signal) => (Weight::Bad, format!("ended by signal {signal}")),
         Ended::TimedOut(seconds) => (Weight::Bad, format!("ended after its limit of {seconds} s")),
         Ended::Limit(name) => (Weight::Bad, format!("ended by the limit on {name}")),
-        Ended::Denied => {
-            let denial = outcome.denial.as_ref();
-            let what = denial.and_then(|denial| denial.target.as_ref().or(denial.action.as_ref()));
-            let layer = denial.map_or("wall", |denial| denial.layer.as_str());
-            let what = what.map(|what| format!(": {}", visible_line(what))).unwrap_or_default();
-            (Weight::Warn, format!("refused by {layer}{what}"))
-        }
+        Ended::Denied => (Weight::Warn, refusal(outcome.denial.as_ref())),
         Ended::Fault => (Weight::Bad, "not understood".to_owned()),
         Ended::Cancelled => (Weight::Warn, "not run".to_owned()),
         Ended::Unknown => (Weight::Warn, "outcome unknown".to_owned()),
     }
+}
+
+/// Says in a few words who refused what.
+fn refusal(denial: Option<&Denial>) -> String {
+    let what = denial.and_then(|denial| denial.target.as_ref().or(denial.action.as_ref()));
+    let layer = denial.map_or("wall", |denial| denial.layer.as_str());
+    let known = if denial.is_some_and(|denial| denial.inferred) { " (inferred)" } else { "" };
+    let what = what.map(|what| format!(": {}", visible_line(what))).unwrap_or_default();
+    format!("refused by {layer}{known}{what}")
 }
 
 /// Says in a line what a call is about: its tool, and the argument a person looks for.

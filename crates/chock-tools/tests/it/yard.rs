@@ -16,7 +16,7 @@ use chock_testkit::TestLog;
 use chock_tools::cage::{
     CageRules, Compiled, Denied, Filter, Home, Host, Limits, ToolchainRules, compile,
 };
-use chock_tools::{Attended, Cancel, Proposed, Setup, TaskEnd, Times, Tools};
+use chock_tools::{Attended, Cancel, Proposed, Setup, TaskEnd, Times, Tools, Walls};
 use chock_workspace::{Method, Opening, Owner, Project, Start, Surroundings, Workspace};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -89,6 +89,7 @@ impl Yard {
             directory: project.join(wish.directory).components().collect(),
             environment: compiled.environment.clone(),
             shell: compiled.shell.clone(),
+            walls: Walls::of(&compiled.cage, &project),
             outputs: at("outputs"),
             times: Times {
                 call: wish.call_time.unwrap_or(Duration::from_secs(60)),

@@ -14,6 +14,7 @@ use chock_sandbox::{Call, Ended, Finished, Keeper, Program as Act, SandboxFault}
 use serde_json::json;
 
 use crate::exit::{Exit, Failure, causes};
+use crate::explain::CageWords;
 use crate::found::{self, Found};
 use crate::house::{self, Ground, Site};
 use crate::program::{Program, new_session};
@@ -36,7 +37,11 @@ const NOT_FOUND: u8 = 127;
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExecArgs {
     /// The command and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        required_unless_present = "explain",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     command: Vec<OsString>,
 
     /// Use the copy of this session: its id, or the end of it
@@ -51,7 +56,7 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     explain: bool,
 
-    /// At the end, print one JSON object to standard error
+    /// At the end, print one JSON object to standard error; with --explain, to standard output
     #[arg(long)]
     json: bool,
 
@@ -94,10 +99,10 @@ fn caged(program: &Program, terminal: &mut Terminal, args: &ExecArgs) -> Result<
     };
     let site = house::prepare(program, &project, &ground, &show)?;
     let ended = if args.explain {
-        explain(terminal, &site)
+        explain(terminal, &site, &settings, args)
     } else {
-        let work = Work { program, project: project.root(), settings: &settings, log: &log };
-        work.execute(terminal, &site, args)
+        let work = Work { program, project: project.root(), settings: &settings, log: &log, args };
+        work.execute(terminal, &site)
     };
     let Site { workspace, keeper, outputs, .. } = site;
     drop(keeper);
@@ -112,9 +117,19 @@ fn caged(program: &Program, terminal: &mut Terminal, args: &ExecArgs) -> Result<
 }
 
 /// Says what a call of this project would get.
-fn explain(terminal: &mut Terminal, site: &Site) -> Result<Exit, Failure> {
-    for line in &site.explained {
-        terminal.answer(&visible_line(line))?;
+fn explain(
+    terminal: &mut Terminal,
+    site: &Site,
+    settings: &Settings,
+    args: &ExecArgs,
+) -> Result<Exit, Failure> {
+    let cage = CageWords { compiled: &site.compiled, settings, layers: site.keeper.layers() };
+    if args.json {
+        terminal.answer(&cage.json().to_string())?;
+    } else {
+        for line in cage.lines() {
+            terminal.answer(&line)?;
+        }
     }
     Ok(Exit::Finished)
 }
@@ -125,16 +140,12 @@ struct Work<'a> {
     project: &'a Path,
     settings: &'a Settings,
     log: &'a Found,
+    args: &'a ExecArgs,
 }
 
 impl Work<'_> {
     /// Records, judges and runs the command.
-    fn execute(
-        &self,
-        terminal: &mut Terminal,
-        site: &Site,
-        args: &ExecArgs,
-    ) -> Result<Exit, Failure> {
+    fn execute(&self, terminal: &mut Terminal, site: &Site) -> Result<Exit, Failure> {
         let opened = house::open_quiet_log(self.program, self.log)?;
         let pen = opened.pen.clone();
         house::begin(&pen, self.project, &self.log.id.to_string(), self.settings, site, None)?;
@@ -147,11 +158,11 @@ impl Work<'_> {
         // What may fail without a trace comes before the approval.
         let seated = self.sit_down()?;
         let mut broker = Broker::new(standing, opened.granter, opened.pen, Box::new(Nobody));
-        let permit = match broker.judge_for_person(self.proposal(site, args)) {
+        let permit = match broker.judge_for_person(self.proposal(site)) {
             Verdict::Permitted(permit) => permit,
             Verdict::Refused(refusal) => return Err(Failure::start(refusal.sentence())),
         };
-        let (ended, outcome) = self.call(terminal, &site.keeper, seated, permit, args)?;
+        let (ended, outcome) = self.call(terminal, &site.keeper, seated, permit)?;
         let body = FinishedBody { call: "exec".to_owned(), tool: "exec".to_owned(), outcome };
         let end = EndedBody { reason: EndReason::Finished, detail: String::new() };
         let written =
@@ -160,8 +171,8 @@ impl Work<'_> {
         Ok(ended)
     }
 
-    fn proposal(&self, site: &Site, args: &ExecArgs) -> Proposal<Act> {
-        let words = args.command.iter().map(|word| word.to_string_lossy());
+    fn proposal(&self, site: &Site) -> Proposal<Act> {
+        let words = self.args.command.iter().map(|word| word.to_string_lossy());
         let inside = self.program.directory.canonicalize().ok();
         let directory = inside.filter(|path| path.starts_with(self.project));
         Proposal {
@@ -169,8 +180,8 @@ impl Work<'_> {
             tool: "exec".to_owned(),
             effect: words.collect::<Vec<_>>().join(" "),
             act: Act::Command {
-                argv: args.command.clone(),
-                environment: site.environment.clone(),
+                argv: self.args.command.clone(),
+                environment: site.compiled.environment.clone(),
                 directory: directory.unwrap_or_else(|| self.project.to_owned()),
             },
             actions: vec![Action::from_static("call.run_command")],
@@ -196,27 +207,25 @@ impl Work<'_> {
         keeper: &Keeper,
         (seat, stop): (Seat, Stop),
         permit: Permit<Act>,
-        args: &ExecArgs,
     ) -> Result<(Exit, Outcome), Failure> {
         let wall_time = Some(self.settings.limits().wall_time);
         let call = Call { stdio: seat.stdio(), wall_time, cancel: &stop.call };
         let (_spent, finished) = chock_sandbox::run(keeper, permit, call);
         drop(seat);
         let finished = finished.map_err(|fault: SandboxFault| Failure::start(causes(&fault)))?;
-        if args.json {
+        if self.args.json {
             terminal.say(Weight::Plain, &as_json(&finished).to_string());
         }
-        self.conclude(terminal, &finished, args)
+        self.conclude(terminal, &finished)
     }
 
     fn conclude(
         &self,
         terminal: &mut Terminal,
         finished: &Finished,
-        args: &ExecArgs,
     ) -> Result<(Exit, Outcome), Failure> {
         use chock_log::Ended as Told;
-        let name = visible_line(&args.command[0].to_string_lossy());
+        let name = visible_line(&self.args.command[0].to_string_lossy());
         let (code, told, words) = match finished.ended {
             Ended::Exited(code) => (low_byte(code), Told::Exited(code), None),
             Ended::Signalled(signal) => (low_byte(128 + signal), Told::Signalled(signal), None),

@@ -233,3 +233,44 @@ fn the_person_s_terminal_is_not_inside() {
         assert_ne!(device, person);
     }
 }
+
+#[test]
+fn the_cage_is_explained_in_words_and_as_an_object() {
+    let yard = Yard::new();
+    yard.write("chock.zon", ".{ .deny_read = .{ \"secret.env\" }, .limits = .{ .time_s = 77 } }");
+    let words = yard.chock(&["exec", "--explain"]).expect(0).out;
+    for line in [
+        "  read only  /usr\n",
+        "  masked     /proc",
+        "  denied ",
+        "secret.env\n",
+        "what changes stays in the session",
+        "loopback",
+        "time_s          77 s\n",
+        "sandbox.debug   deny\n",
+        " HOME ",
+        "user namespace ",
+    ] {
+        assert!(words.contains(line), "{line:?} is not in\n{words}");
+    }
+    assert!(!words.contains("Bind {") && !words.contains("C.UTF-8"), "{words}");
+    assert_eq!(
+        yard.chock(&["exec", "--explain", "true"]).expect(0).out.lines().count(),
+        words.lines().count()
+    );
+
+    let object = yard.chock(&["exec", "--explain", "--json"]).expect(0).out;
+    let object: serde_json::Value = serde_json::from_str(&object).expect("an object");
+    assert_eq!(object["limits"]["time_s"], 77);
+    assert_eq!(object["network"], "loopback");
+    let denied = object["tree"].as_array().expect("a list").iter();
+    let denied: Vec<_> = denied.filter(|place| place["access"] == "denied").collect();
+    assert!(
+        denied.len() == 1 && denied[0]["path"].as_str().expect("a path").ends_with("secret.env")
+    );
+    assert!(object["environment"].as_array().expect("names").contains(&"PATH".into()));
+    assert!(object["layers"].as_array().expect("layers").len() > 5);
+    // Without a command there is nothing to run.
+    let ran = yard.chock(&["exec"]);
+    assert_ne!(ran.code, Some(0));
+}

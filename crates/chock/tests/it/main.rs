@@ -2,6 +2,7 @@
 
 mod ask;
 mod cases;
+mod denials;
 mod exec;
 mod fake;
 mod input;
