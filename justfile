@@ -19,7 +19,7 @@ escape:
 
 # Real programs at real work: git, cargo, npm, pip, go, java, gdb and more, each outside and caged
 real-work:
-    cargo test --package chock --test real_work -- --include-ignored
+    cargo test --package chock --test real_work
 
 # The documentation, warnings denied
 docs:

@@ -17,7 +17,6 @@ fn mv_renames_a_directory_of_the_base() {
 }
 
 #[test]
-#[ignore = "the overlay answers EXDEV for a directory of the base until the sandbox renames it by hand"]
 fn git_mv_renames_a_directory_of_the_base() {
     let script = "git mv old new && git commit -qm renamed && git status --porcelain && \
                   git show --stat --oneline -M HEAD | grep -q 'old => new'";
@@ -25,7 +24,6 @@ fn git_mv_renames_a_directory_of_the_base() {
 }
 
 #[test]
-#[ignore = "the overlay answers EXDEV for a directory of the base until the sandbox renames it by hand"]
 fn git_switches_between_branches_that_renamed_a_directory() {
     let script = "git switch -qc moved && git mv old new && git commit -qm moved && git switch -q main && \
                   test -d old && git switch -q moved && git rebase -q main && git merge -q main";
@@ -33,7 +31,6 @@ fn git_switches_between_branches_that_renamed_a_directory() {
 }
 
 #[test]
-#[ignore = "the overlay answers EXDEV for a directory of the base until the sandbox renames it by hand"]
 fn python_renames_a_directory_of_the_base() {
     a_tree("os.rename")
         .needs("python3")
@@ -41,7 +38,6 @@ fn python_renames_a_directory_of_the_base() {
 }
 
 #[test]
-#[ignore = "the overlay answers EXDEV for a directory of the base until the sandbox renames it by hand"]
 fn node_renames_a_directory_of_the_base() {
     a_tree("renameSync")
         .needs("node")
