@@ -148,6 +148,15 @@ impl Workshop {
         command.output().expect("bash").into()
     }
 
+    /// Configures a model that follows a script.
+    pub(crate) fn scripted(&self, turns: &serde_json::Value) {
+        let script = self.yard.path("home/.config/chock/script.json");
+        std::fs::write(&script, turns.to_string()).expect("a script");
+        self.yard.config(
+            ".{ .providers = .{ .{ .name = \"script\", .kind = .scripted, .script = \"script.json\" } } }",
+        );
+    }
+
     /// Runs Chock in the project, with the toolchains of whoever it is.
     pub(crate) fn inside(&self, words: &[&str]) -> Ran {
         let output: Output = self.command(words).output().expect("the program");

@@ -12,6 +12,7 @@ mod node;
 mod python;
 mod renames;
 mod rust;
+mod servers;
 mod shell;
 #[path = "../it/yard.rs"]
 #[expect(dead_code, reason = "this suite uses a part of it")]
