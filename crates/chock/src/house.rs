@@ -118,8 +118,13 @@ fn start_and_run(
     let site = prepare(program, project, &ground, show)?;
     *started = true;
     let named = Named { provider: &plan.provider, model: &plan.model_name, options: &plan.options };
-    let id = plan.found.id.to_string();
-    begin(&pen, project.root(), &id, &plan.settings, &site, Some(&named))?;
+    let beginning = Beginning {
+        project: project.root(),
+        session: &plan.found.id.to_string(),
+        settings: &plan.settings,
+        named: Some(named),
+    };
+    begin(&pen, &beginning, &site)?;
     let stop = Stop {
         model: chock_provider::Cancel::new(),
         call: chock_tools::Cancel::new()
@@ -128,7 +133,7 @@ fn start_and_run(
     signals::listen(stop.clone())
         .map_err(|fault| Failure::start(format!("cannot listen for signals: {fault}")))?;
     let control_place = plan.found.control();
-    let (house, message) = furnish(project, plan, site, Writing { pen, granter }, stop, show);
+    let (house, message) = furnish(project, plan, site, Writing { pen, granter, stop }, show);
     let control = Control::open(&control_place, house.tools.tasks());
     let mut agent = Agent::new(house);
     if let Err(fault) = &control {
@@ -140,10 +145,11 @@ fn start_and_run(
     Ok(finish)
 }
 
-/// The two ends of an open log.
+/// The two ends of an open log, and what stops the run that writes it.
 struct Writing {
     pen: Pen,
     granter: Granter,
+    stop: Stop,
 }
 
 fn furnish<'a>(
@@ -151,10 +157,10 @@ fn furnish<'a>(
     plan: Plan,
     site: Site,
     writing: Writing,
-    stop: Stop,
     show: &'a Arc<Mutex<Show>>,
 ) -> (House<'a>, Option<String>) {
     let Plan { message, model, model_name, settings, directory, asks, .. } = plan;
+    let stop = writing.stop;
     let standing = Standing {
         table: settings.table.clone(),
         lineage: Lineage::main(),
@@ -244,20 +250,23 @@ pub(crate) struct Named<'a> {
     pub(crate) options: &'a [String],
 }
 
+/// What the first records say of a session.
+pub(crate) struct Beginning<'a> {
+    pub(crate) project: &'a Path,
+    pub(crate) session: &'a str,
+    pub(crate) settings: &'a Settings,
+    /// Absent where no model answers.
+    pub(crate) named: Option<Named<'a>>,
+}
+
 /// Writes what the session is, before anything is done in it.
-pub(crate) fn begin(
-    pen: &Pen,
-    project: &Path,
-    session: &str,
-    settings: &Settings,
-    site: &Site,
-    named: Option<&Named<'_>>,
-) -> Result<(), Failure> {
-    let workspace = &site.workspace;
+pub(crate) fn begin(pen: &Pen, beginning: &Beginning<'_>, site: &Site) -> Result<(), Failure> {
+    let Beginning { project, session, settings, named } = beginning;
+    let (workspace, named) = (&site.workspace, named.as_ref());
     let mut events = Vec::new();
     if pen.session(|session| session.start.is_none()) {
         events.push(Event::Start(StartBody {
-            session: session.to_owned(),
+            session: (*session).to_owned(),
             project: project.display().to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             agent_kind: "main".to_owned(),

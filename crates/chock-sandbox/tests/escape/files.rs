@@ -31,7 +31,7 @@ fn what_is_there_of_the_machine_is_read_only() {
         attempt(Root, &["create", "/usr/chock-was-here"]),
         attempt(Root, &["create", "/chock-was-here"]),
         attempt(Root, &["open-for-writing", "/etc/passwd"]),
-        attempt(Root, &["open-for-writing", "/usr/bin/env"]),
+        attempt(Root, &["open-for-writing", "/usr/lib/os-release"]),
         with_control(Anyone, &["create", "/opt/probe/new"], &["create", "{yard}/probe/new"]),
         with_control(Anyone, &["create", "/run/chock/new"], &["create", "{yard}/outside/new"]),
         with_control(Anyone, &["create", "/etc/new"], &["create", "{yard}/outside/new"]),

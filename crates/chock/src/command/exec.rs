@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::exit::{Exit, Failure, causes};
 use crate::explain::CageWords;
 use crate::found::{self, Found};
-use crate::house::{self, Ground, Site};
+use crate::house::{self, Beginning, Ground, Site};
 use crate::program::{Program, new_session};
 use crate::pty::Seat;
 use crate::settings::{Consent, Settings};
@@ -148,7 +148,13 @@ impl Work<'_> {
     fn execute(&self, terminal: &mut Terminal, site: &Site) -> Result<Exit, Failure> {
         let opened = house::open_quiet_log(self.program, self.log)?;
         let pen = opened.pen.clone();
-        house::begin(&pen, self.project, &self.log.id.to_string(), self.settings, site, None)?;
+        let beginning = Beginning {
+            project: self.project,
+            session: &self.log.id.to_string(),
+            settings: self.settings,
+            named: None,
+        };
+        house::begin(&pen, &beginning, site)?;
         let standing = Standing {
             table: self.settings.table.clone(),
             lineage: Lineage::main(),
