@@ -6,7 +6,7 @@ use std::ops::Range;
 /// One fault of a file.
 ///
 /// `source` can be printed as it is: it has no control character in it, no token,
-/// and is at most about [`EXCERPT_BYTES`](crate::source::EXCERPT_BYTES) long.
+/// and is at most about 240 bytes long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The file's name for people.

@@ -15,11 +15,15 @@ const ROOTS: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
 /// What programs read of `/etc`. A name that ends with `*` stands for all that begin so.
 ///
-/// None of it may hold a credential: no `npmrc`, `pip.conf`, `gitconfig`, `ssl/private`.
-const ETC: [&str; 29] = [
+/// None of it may hold a credential: no `npmrc`, `pip.conf`, `chromium.d/apikeys`, `gitconfig`,
+/// `ssl/private`.
+const ETC: [&str; 32] = [
     "alternatives",
     "ca-certificates",
     "ca-certificates.conf",
+    "chromium.d/default-flags",
+    "chromium.d/dev-shm",
+    "chromium.d/extensions",
     "debian_version",
     "fonts",
     "java*",
