@@ -85,6 +85,7 @@ fn keys_and_lines_go_through_a_terminal() {
 }
 
 #[test]
+#[ignore = "a key pressed while bash takes its terminal can be lost, and the test then waits for ever"]
 fn a_shell_has_jobs_and_survives_an_interrupt() {
     let yard = Yard::new();
     let mut screen = Screen::start(&yard, &["exec", "bash", "--norc", "-i"]);
