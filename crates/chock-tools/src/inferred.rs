@@ -22,7 +22,7 @@ const ALWAYS: [&str; 4] = ["/dev", "/proc", "/run/chock", "/tmp"];
 const ROOT_SOCKETS: [&str; 3] = ["docker.sock", "podman.sock", "containerd.sock"];
 
 /// Words of programs that looked for a network, in small letters.
-const NETWORK_WORDS: [&str; 11] = [
+const NETWORK_WORDS: [&str; 13] = [
     "could not resolve host",
     "could not resolve proxy",
     "name or service not known",
@@ -34,10 +34,22 @@ const NETWORK_WORDS: [&str; 11] = [
     "getaddrinfo enotfound",
     "failed to lookup address information",
     "java.net.unknownhostexception",
+    "no suitable address found",
+    "no such host",
 ];
 
+/// Words of cargo, which was told that there is no network and so looks for none.
+const CARGO_WORDS: [&str; 3] = [
+    "you're using offline mode",
+    "--offline was specified",
+    "could not be found in registry index",
+];
+
+/// Where cargo would have looked.
+const CARGO_HOST: &str = "index.crates.io";
+
 /// What stands before the name of a host in such a line.
-const BEFORE_HOST: [&str; 12] = [
+const BEFORE_HOST: [&str; 13] = [
     "host: ",
     "hostname ",
     "eai_again ",
@@ -48,6 +60,7 @@ const BEFORE_HOST: [&str; 12] = [
     "resolving ",
     "lookup ",
     "dial tcp ",
+    "tcp: address ",
     "connect to ",
     "://",
 ];
@@ -177,10 +190,13 @@ fn inferred(operation: &str, target: Option<String>, layer: &str) -> Denial {
 }
 
 fn network(small: &str) -> Option<Denial> {
-    NETWORK_WORDS
-        .iter()
-        .any(|words| small.contains(words))
-        .then(|| inferred("connect", host(small), "network"))
+    let has = |list: &[&str]| list.iter().any(|words| small.contains(words));
+    let target = match (has(&NETWORK_WORDS), has(&CARGO_WORDS)) {
+        (true, _) => host(small),
+        (false, true) => Some(CARGO_HOST.to_owned()),
+        (false, false) => return None,
+    };
+    Some(inferred("connect", target, "network"))
 }
 
 /// Finds the host that a line is about, with its port if that stands behind it.
@@ -317,6 +333,18 @@ mod tests {
                 "java.net.UnknownHostException: repo.maven.apache.org",
                 "connect",
                 Some("repo.maven.apache.org"),
+                "network",
+            ),
+            (
+                "go: module a/b: Get \"https://proxy.golang.org/a\": dial tcp: address proxy.golang.org: no suitable address found",
+                "connect",
+                Some("proxy.golang.org"),
+                "network",
+            ),
+            (
+                "As a reminder, you're using offline mode (--offline) which can sometimes cause surprising resolution failures",
+                "connect",
+                Some("index.crates.io"),
                 "network",
             ),
             (

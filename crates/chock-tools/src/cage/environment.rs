@@ -87,6 +87,10 @@ fn own(path: &[PathBuf], shell: &Path) -> BTreeMap<OsString, OsString> {
         ("CHOCK_SANDBOX".into(), "network-off".into()),
         ("HOME".into(), HOME.into()),
         ("LOGNAME".into(), USER.into()),
+        // A network that is not there does not come back: npm alone would try for a minute.
+        ("npm_config_fetch_retries".into(), "0".into()),
+        // Without a second try pip does not say why it found nothing.
+        ("PIP_RETRIES".into(), "1".into()),
         ("PATH".into(), OsString::from_vec(joined)),
         ("SHELL".into(), shell.as_os_str().to_owned()),
         ("TMPDIR".into(), "/tmp".into()),

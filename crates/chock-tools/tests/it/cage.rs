@@ -323,6 +323,8 @@ fn the_environment_is_a_list_of_names() {
         ("LANG", Some("de_DE.UTF-8")),
         ("LC_TIME", Some("C")),
         ("RUSTUP_TOOLCHAIN", Some("nightly")),
+        ("PIP_RETRIES", Some("1")),
+        ("npm_config_fetch_retries", Some("0")),
         ("TERM", Some("xterm")),
         ("TMPDIR", Some("/tmp")),
         ("TZ", Some("Europe/Paris")),

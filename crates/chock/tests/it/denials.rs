@@ -16,6 +16,9 @@ fn command(line: &str) -> Value {
     json!({ "name": "run_command", "input": { "command": line } })
 }
 
+/// What cargo says of a crate that is not there, without cargo: not everybody here has it.
+const FETCH: &str = "echo \"As a reminder, you're using offline mode (--offline)\" >&2; exit 101";
+
 #[test]
 fn a_command_that_the_wall_stopped_has_an_inferred_denial() {
     let dial = "python3 -c \"import socket; socket.create_connection(('192.0.2.1', 80), 2)\"";
@@ -24,6 +27,7 @@ fn a_command_that_the_wall_stopped_has_an_inferred_denial() {
     let cases = [
         (dial, "connect", None, "network"),
         (look_up, "connect", None, "network"),
+        (FETCH, "connect", Some("index.crates.io"), "network"),
         ("touch /usr/bin/x", "write", Some("/usr/bin/x"), "mount"),
         ("echo x > chock.zon", "write", Some("chock.zon"), "mount"),
         ("cat /root/.ssh/id_ed25519", "read", Some("/root/.ssh/id_ed25519"), "mount"),
