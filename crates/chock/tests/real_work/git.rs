@@ -65,6 +65,37 @@ fn a_project_keeps_its_submodules_and_may_be_one() {
     }
 }
 
+#[test]
+fn rules_and_denied_files_that_git_tracks_break_no_git_command() {
+    let script = "set -e\necho one >> a.txt\ngit add -A\ngit commit -qam one\ngit switch -qc side\n\
+                  echo two >> a.txt\ngit stash -q\ngit stash pop -q\ngit commit -qam two\ngit switch -q main\n\
+                  git merge -q --no-edit side\ngit reset -q --hard HEAD~1\ngit rebase -q side\n\
+                  git checkout -q other\ngit switch -q main\ngit cherry-pick other >/dev/null\n\
+                  git status --porcelain\ntest -z \"$(git status --porcelain)\"\ntest ! -r secret.env\n\
+                  git show --stat --oneline HEAD~1 >/dev/null\necho worked";
+    let job = a_repository("git with rules")
+        .file("chock.zon", ".{ .deny_read = .{ \"secret.env\" } }\n")
+        .file("secret.env", "KEY=hunter2\n");
+    for who in everybody() {
+        let Some(workshop) = job.yard(who) else { continue };
+        let yard = &workshop.yard;
+        yard.git(&["switch", "-q", "-c", "other"]);
+        yard.write("chock.zon", ".{ .deny_read = .{ \"secret.env\", \"more.env\" } }\n");
+        yard.write("other.txt", "x\n");
+        yard.git(&["add", "-A"]);
+        yard.git(&["commit", "-q", "-m", "other"]);
+        yard.git(&["switch", "-q", "main"]);
+        yard.own_everything();
+        let inside = workshop.inside(&["exec", "--", "bash", "-c", script]);
+        assert!(
+            inside.code == Some(0) && inside.out.contains("worked"),
+            "{}{}",
+            inside.out,
+            inside.err
+        );
+    }
+}
+
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
                        oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
 
