@@ -34,6 +34,11 @@ pub struct Cage {
 pub enum Mount {
     /// A file or directory of the host. Sockets, FIFOs and devices are refused.
     Bind { source: PathBuf, target: PathBuf, access: Access, owners: Owners },
+    /// A directory of the host as it is, read only. Unlike through a bind, its sockets and FIFOs
+    /// lead nowhere, now and later: a program inside meets nobody who listens on one outside.
+    ///
+    /// What the person changes in it meanwhile may be seen or not.
+    View { source: PathBuf, target: PathBuf, owners: Owners },
     /// A writable view of `base` whose changes go to `upper`.
     ///
     /// `upper` and `work` are two directories in one parent directory, on one file system.
@@ -59,15 +64,16 @@ pub enum Access {
     ReadWrite,
 }
 
-/// Whom the files of a read-only bind belong to inside.
+/// Whom the files of a bind or a view belong to inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owners {
     /// To whom they belong outside.
     AsOutside,
-    /// Root's files belong to the session's user (host root only; otherwise as outside).
+    /// Root's files belong to the session's user, and what that user makes in a writable bind is
+    /// root's outside (host root only; otherwise as outside).
     ///
-    /// It opens every 0600 file of root's beneath: for programs, never for a folder with
-    /// credentials.
+    /// It opens every 0600 file of root's beneath: for programs, and for what the person said
+    /// the session may have, never for a folder with credentials.
     RootAsSession,
 }
 
@@ -211,6 +217,7 @@ impl Mount {
     pub fn target(&self) -> &Path {
         match self {
             Self::Bind { target, .. }
+            | Self::View { target, .. }
             | Self::Overlay { target, .. }
             | Self::Scratch { target, .. }
             | Self::Cover { target, .. }
@@ -227,7 +234,7 @@ impl Mount {
             return Err(CageFault::Reserved { target: target.to_owned() });
         }
         match self {
-            Self::Bind { source, .. } => check_path(source),
+            Self::Bind { source, .. } | Self::View { source, .. } => check_path(source),
             Self::Overlay { base, upper, work, target } => {
                 for path in [base, upper, work] {
                     check_path(path)?;

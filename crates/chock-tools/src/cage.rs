@@ -185,6 +185,7 @@ fn is_shown(tree: &[Mount], path: &Path) -> bool {
         | Mount::Cover { .. }
         | Mount::Link { .. }
         | Mount::Directory { .. }
+        | Mount::View { .. }
         | Mount::Text { .. } => false,
     })
 }

@@ -140,6 +140,10 @@ fn place(mount: &Mount) -> Place<'_> {
             let moved = (source != target).then(|| format!("from {}", source.display()));
             Place { access, path, more: moved.unwrap_or_default() }
         }
+        Mount::View { source, target, .. } => {
+            let moved = (source != target).then(|| format!("from {}", source.display()));
+            Place { access: "read only", path, more: moved.unwrap_or_default() }
+        }
         Mount::Overlay { base, .. } => {
             let more = format!("a copy of {}; what changes stays in the session", base.display());
             Place { access: "writable", path, more }

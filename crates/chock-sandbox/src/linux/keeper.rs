@@ -162,7 +162,7 @@ fn overlays(tree: &[Mount]) -> Result<(Vec<u64>, Option<Applied>), Fail> {
     let at = |step| Fail::at(Layer::Overlay, step);
     let mut devices = Vec::new();
     for mount in tree {
-        let Mount::Overlay { target, .. } = mount else { continue };
+        let (Mount::Overlay { target, .. } | Mount::View { target, .. }) = mount else { continue };
         let status = rustix::fs::statfs(target).map_err(at("look at an overlay"))?;
         if status.f_type != OVERLAY {
             return Err(at("read an overlay back")(Errno::PROTO));

@@ -72,8 +72,16 @@ impl Source {
                     Access::ReadOnly => READ_ONLY,
                     Access::ReadWrite => PLAIN,
                 };
-                let mapped = *owners == Owners::RootAsSession && *access == Access::ReadOnly;
+                let mapped = *owners == Owners::RootAsSession;
                 detach(source, attributes, root_as.filter(|_| mapped)).map(Self::Bind)
+            }
+            Mount::View { source, owners, .. } => {
+                let mapped = *owners == Owners::RootAsSession;
+                let base = detach(source, READ_ONLY, root_as.filter(|_| mapped))?;
+                if base.kind == FileType::Directory {
+                    return Ok(Self::Bind(base));
+                }
+                Err(Fail::path(source, "view it: it is no directory")(Errno::NOTDIR))
             }
             Mount::Overlay { base, upper, work, .. } => {
                 // Both halves must be on one mount, so their parent is taken.

@@ -160,6 +160,12 @@ fn write_mount(writer: &mut Writer, mount: &Mount) {
             writer.number(u32::from(*access == Access::ReadWrite));
             writer.number(u32::from(*owners == Owners::RootAsSession));
         }
+        Mount::View { source, target, owners } => {
+            writer.number(8);
+            write_path(writer, source);
+            write_path(writer, target);
+            writer.number(u32::from(*owners == Owners::RootAsSession));
+        }
         Mount::Overlay { base, upper, work, target } => {
             writer.number(2);
             for path in [base, upper, work, target] {
@@ -200,7 +206,7 @@ fn read_mount(reader: &mut Reader<'_>) -> Result<Mount, Torn> {
             source: read_path(reader)?,
             target: read_path(reader)?,
             access: if reader.number()? == 1 { Access::ReadWrite } else { Access::ReadOnly },
-            owners: if reader.number()? == 1 { Owners::RootAsSession } else { Owners::AsOutside },
+            owners: read_owners(reader)?,
         },
         2 => Mount::Overlay {
             base: read_path(reader)?,
@@ -218,8 +224,17 @@ fn read_mount(reader: &mut Reader<'_>) -> Result<Mount, Torn> {
         7 => {
             Mount::Text { target: read_path(reader)?, contents: reader.bytes(BYTES_MAX)?.to_vec() }
         }
+        8 => Mount::View {
+            source: read_path(reader)?,
+            target: read_path(reader)?,
+            owners: read_owners(reader)?,
+        },
         _ => return Err(Torn),
     })
+}
+
+fn read_owners(reader: &mut Reader<'_>) -> Result<Owners, Torn> {
+    Ok(if reader.number()? == 1 { Owners::RootAsSession } else { Owners::AsOutside })
 }
 
 /// Puts bytes into sealed memory.
@@ -269,6 +284,7 @@ mod tests {
                 work: "/l/w".into(),
                 target: "/t".into(),
             },
+            Mount::View { source: "/v".into(), target: "/w".into(), owners: Owners::RootAsSession },
             Mount::Scratch { target: "/s".into(), bytes: 5 },
             Mount::Cover { target: "/c".into(), kind: CoverKind::Directory },
             Mount::Link { target: "/l".into(), to: "usr".into() },

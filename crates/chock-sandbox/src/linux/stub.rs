@@ -92,11 +92,15 @@ fn as_root(plan: &Plan, layers: &mut Vec<Applied>) -> Result<Option<Sources>, Fa
     }
     let user = plan.user.ok_or_else(|| at("leave root: no user was given")(Errno::PERM))?;
     unshare_mounts().map_err(Fail::at(Layer::MountNamespace, "leave the machine's mounts"))?;
-    let wants_map = plan
-        .cage
-        .tree
-        .iter()
-        .any(|mount| matches!(mount, Mount::Bind { owners: Owners::RootAsSession, .. }));
+    let wants_map = plan.cage.tree.iter().any(|mount| match mount {
+        Mount::Bind { owners, .. } | Mount::View { owners, .. } => *owners == Owners::RootAsSession,
+        Mount::Overlay { .. }
+        | Mount::Scratch { .. }
+        | Mount::Cover { .. }
+        | Mount::Link { .. }
+        | Mount::Directory { .. }
+        | Mount::Text { .. } => false,
+    });
     let map: Option<OwnedFd> = if wants_map { Some(ids::root_as(user)?) } else { None };
     let sources = Sources::take(&plan.cage, map.as_ref().map(AsFd::as_fd))?;
     if wants_map {

@@ -24,6 +24,8 @@ const ROOT_BYTES: u64 = 32 << 20;
 /// Where covers and texts have their files.
 const COVER_FILE: &str = "run/chock/cover/file";
 const COVER_DIRECTORY: &str = "run/chock/cover/directory";
+/// The empty second layer that the kernel wants of an overlay without an upper one.
+const NOTHING: &str = "run/chock/cover/nothing";
 const TEXTS: &str = "run/chock/texts";
 const STAGING: &str = "run/chock/staging";
 
@@ -65,7 +67,9 @@ impl Tree {
         let placed = BTreeMap::from([("/".into(), Access::ReadOnly)]);
         let (open, guards, writable) = (Vec::new(), Vec::new(), Vec::new());
         let tree = Self { root, placed, open, guards, writable, texts: 0 };
-        for directory in ["dev", "proc", "tmp", "run/chock/home", COVER_DIRECTORY, TEXTS, STAGING] {
+        for directory in
+            ["dev", "proc", "tmp", "run/chock/home", COVER_DIRECTORY, NOTHING, TEXTS, STAGING]
+        {
             tree.directory(Path::new(directory)).map_err(at("make a directory in the root"))?;
         }
         tree.cover_sources().map_err(at("make the covers"))?;
@@ -114,6 +118,7 @@ impl Tree {
             (Mount::Bind { access, .. }, Source::Bind(bind)) => self
                 .bind(target, &bind, *access)
                 .map_err(Fail::path(target, "attach it in the cage")),
+            (Mount::View { .. }, Source::Bind(base)) => self.view(target, &base),
             (Mount::Overlay { upper, work, .. }, Source::Overlay { base, halves }) => {
                 let names = [upper.file_name(), work.file_name()].map(Option::unwrap_or_default);
                 self.overlay(target, &base, &halves, names)
@@ -140,7 +145,7 @@ impl Tree {
             (Mount::Text { contents, .. }, _) => {
                 self.text(target, contents).map_err(Fail::path(target, "write a text"))
             }
-            (Mount::Bind { .. } | Mount::Overlay { .. }, _) => {
+            (Mount::Bind { .. } | Mount::View { .. } | Mount::Overlay { .. }, _) => {
                 Err(Fail::path(target, "find its source")(Errno::NOENT))
             }
         }
@@ -185,6 +190,28 @@ impl Tree {
             unmount(self.root.as_fd(), place).map_err(path("clear the stage"))?;
         }
         self.writable_at(target, overlay.as_fd()).map_err(path("attach the overlay"))
+    }
+
+    /// Shows a directory through an overlay that has nothing to add: a socket or FIFO of an
+    /// overlay is another than that of the layer, so nobody outside is met through it.
+    fn view(&mut self, target: &Path, base: &Detached) -> Result<(), Fail> {
+        let path = |step| Fail::path(target, step);
+        self.make_directory(target).map_err(path("make a place for it"))?;
+        let low = Path::new(STAGING).join("base");
+        self.directory(&low)
+            .and_then(|()| open_beneath(self.root.as_fd(), &low))
+            .and_then(|place| attach(base.mount.as_fd(), place.as_fd()))
+            .map_err(path("stage it"))?;
+        let part = |at: &Path| open_beneath(self.root.as_fd(), at).map_err(path("open its layers"));
+        let (base, nothing) = (part(&low)?, part(Path::new(NOTHING))?);
+        let view = mount_view(base.as_fd(), nothing.as_fd())
+            .map_err(Fail::at(Layer::Overlay, "mount a view"))?;
+        unmount(self.root.as_fd(), &low).map_err(path("clear the stage"))?;
+        self.place(target)
+            .and_then(|place| attach(view.as_fd(), place.as_fd()))
+            .map_err(path("attach the view"))?;
+        self.placed.insert(target.to_owned(), Access::ReadOnly);
+        Ok(())
     }
 
     fn cover(&mut self, target: &Path, kind: CoverKind) -> Result<(), Errno> {
@@ -350,6 +377,19 @@ fn mount_overlay([base, upper, work]: [BorrowedFd<'_>; 3]) -> Result<OwnedFd, Er
     rustix::mount::fsconfig_set_flag(&context, "userxattr")?;
     rustix::mount::fsconfig_create(&context)?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    rustix::mount::fsmount(&context, rustix::mount::FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
+
+fn mount_view(base: BorrowedFd<'_>, nothing: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    let layers =
+        format!("/proc/self/fd/{}:/proc/self/fd/{}", base.as_raw_fd(), nothing.as_raw_fd());
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_RDONLY;
+    let context = rustix::mount::fsopen("overlay", rustix::mount::FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_string(&context, "lowerdir", layers.as_bytes())?;
+    rustix::mount::fsconfig_set_flag(&context, "userxattr")?;
+    rustix::mount::fsconfig_create(&context)?;
     rustix::mount::fsmount(&context, rustix::mount::FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 

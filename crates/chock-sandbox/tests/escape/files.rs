@@ -1,9 +1,9 @@
 //! Files of the machine, and files of the project that are not the cage's.
 
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 
 use crate::harness::Control::{Anyone, AnyoneIf, Root, RootIf};
-use crate::harness::{attempt, check, check_prepared, with_control};
+use crate::harness::{attempt, check, check_prepared, check_with_view, with_control};
 
 #[test]
 fn the_machine_is_not_there() {
@@ -179,5 +179,39 @@ fn a_socket_in_the_project_is_not_one_inside() {
             crate::yard::give(&path);
         }
         listener
+    });
+}
+
+#[test]
+fn nobody_outside_is_met_through_a_view() {
+    let attempts = [
+        with_control(
+            Anyone,
+            &["connect-path", "/view/socket"],
+            &["connect-path", "{yard}/outside/socket"],
+        ),
+        with_control(
+            Anyone,
+            &["send-path", "/view/datagrams"],
+            &["send-path", "{yard}/outside/datagrams"],
+        ),
+        with_control(Anyone, &["read-fifo", "/view/fifo"], &["read-fifo", "{yard}/outside/fifo"]),
+        with_control(Anyone, &["append", "/view/canary"], &["append", "{yard}/outside/canary"]),
+        with_control(Anyone, &["create", "/view/new"], &["create", "{yard}/outside/new"]),
+        with_control(Anyone, &["unlink", "/view/canary"], &["unlink", "{yard}/outside/canary"]),
+    ];
+    check_with_view(&attempts, |yard| {
+        let stream = UnixListener::bind(yard.at("outside/socket")).expect("a socket");
+        let datagrams = UnixDatagram::bind(yard.at("outside/datagrams")).expect("a socket");
+        let path = yard.at("outside/fifo");
+        let mode = rustix::fs::Mode::from(0o666);
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).expect("a FIFO");
+        let mut fifo = std::fs::File::options().read(true).write(true).open(path).expect("it");
+        std::io::Write::write_all(&mut fifo, b"from outside").expect("room for it");
+        if crate::yard::is_root() {
+            crate::yard::give(&yard.at("outside"));
+        }
+        (stream, datagrams, fifo)
     });
 }

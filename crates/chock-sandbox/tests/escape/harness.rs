@@ -63,6 +63,12 @@ pub(crate) fn check_prepared<T>(attempts: &[Attempt], prepare: impl Fn(&Yard) ->
     check_in(&json!({}), attempts, prepare);
 }
 
+/// As [`check_prepared`], in sessions to which `{yard}/outside` is shown read only at `/view`.
+pub(crate) fn check_with_view<T>(attempts: &[Attempt], prepare: impl Fn(&Yard) -> T) {
+    let binds = json!([["{yard}/outside", "/view", "view-root"]]);
+    check_in(&json!({ "binds": binds }), attempts, prepare);
+}
+
 fn check_in<T>(session: &Value, attempts: &[Attempt], prepare: impl Fn(&Yard) -> T) {
     let mut faults = String::new();
     for attempt in attempts {

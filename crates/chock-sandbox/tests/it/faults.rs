@@ -74,6 +74,60 @@ fn roots_private_programs_are_readable_through_a_map_and_not_without() {
     }
 }
 
+#[test]
+fn a_view_shows_a_directory_and_nothing_of_it_can_be_changed() {
+    for who in Who::all() {
+        let yard = Yard::new(*who);
+        std::fs::create_dir(yard.at("outside/deep")).expect("a directory");
+        std::fs::write(yard.at("outside/deep/private"), "mine\n").expect("a file");
+        symlink("deep/private", yard.at("outside/link")).expect("a link");
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(yard.at("outside/deep/private"), private).expect("its mode");
+        if is_root() && *who == Who::User {
+            crate::yard::give(&yard.at("outside"));
+        }
+        let script = "cat /v/canary /v/link; stat -c %U /v/deep /v/deep/private | sort -u | wc -l; \
+                      touch /v/x /v/canary; rm /v/canary; mv /v/deep /v/d; \
+                      chmod 777 /v/deep; cat /v/canary";
+        let binds = json!([["{yard}/outside", "/v", "view-root"]]);
+        let call = json!([{ "argv": ["sh", "-c", script] }]);
+        let seen = calls(&yard.caged(json!({ "binds": binds, "calls": call })));
+        let output = &seen[0].output;
+        assert!(output.starts_with("untouched\nmine\n1\n"), "{who:?} {seen:?}");
+        assert!(output.ends_with("untouched\n"), "{who:?} {seen:?}");
+        assert_eq!(output.matches("Read-only file system").count(), 5, "{who:?} {seen:?}");
+        assert_eq!(std::fs::read_to_string(yard.at("outside/canary")).expect("it"), "untouched\n");
+    }
+}
+
+#[test]
+fn only_a_directory_is_viewed() {
+    let yard = Yard::new(Who::User);
+    let fault = fault(&yard, json!([["{yard}/outside/canary", "/v", "view"]]));
+    assert!(fault.contains("it is no directory"), "{fault}");
+}
+
+#[test]
+fn what_a_session_of_root_writes_in_place_is_roots_outside() {
+    if !is_root() {
+        println!("not tried: it needs root");
+        return;
+    }
+    let yard = Yard::new(Who::Root);
+    std::os::unix::fs::chown(yard.at("outside"), Some(0), Some(0)).expect("an owner");
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(yard.at("outside"), private).expect("its mode");
+    for (how, expected) in [("rw-root", "done\n"), ("rw", "Permission denied")] {
+        let binds = json!([["{yard}/outside", "/w", how]]);
+        let write =
+            json!([{ "argv": ["sh", "-c", "echo x > /w/new && stat -c %u /w/new && echo done"] }]);
+        let seen = calls(&yard.caged(json!({ "binds": binds, "calls": write })));
+        assert!(seen[0].output.contains(expected), "{how}: {seen:?}");
+    }
+    let made = std::fs::metadata(yard.at("outside/new")).expect("what was written");
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&made), 0);
+}
+
 fn survey(said: &[Value]) -> (Vec<Value>, bool) {
     let line = said.iter().find(|line| line["rows"].is_array()).expect("rows");
     let rows = line["rows"].as_array().expect("rows").clone();

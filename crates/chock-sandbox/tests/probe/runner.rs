@@ -191,9 +191,15 @@ pub(crate) fn cage(spec: &Value, yard: &Path) -> Cage {
     tree.push(Mount::Cover { target: project.join("vault"), kind: CoverKind::File });
     for extra in spec["binds"].as_array().into_iter().flatten() {
         let part = |at: usize| extra[at].as_str().expect("a string");
-        let access = if part(2) == "rw" { Access::ReadWrite } else { Access::ReadOnly };
-        let owners = if part(2) == "root" { Owners::RootAsSession } else { Owners::AsOutside };
+        let writable = part(2).starts_with("rw");
+        let access = if writable { Access::ReadWrite } else { Access::ReadOnly };
+        let mapped = part(2).ends_with("root");
+        let owners = if mapped { Owners::RootAsSession } else { Owners::AsOutside };
         let (source, target) = (part(0).into(), part(1).into());
+        if part(2).starts_with("view") {
+            tree.push(Mount::View { source, target, owners });
+            continue;
+        }
         tree.push(Mount::Bind { source, target, access, owners });
     }
     let many = spec["mounts"].as_u64().unwrap_or(0);

@@ -9,6 +9,7 @@ use super::{Attack, End, end};
 
 pub(crate) const ATTACKS: &[(&str, Attack)] = &[
     ("read", read),
+    ("read-fifo", read_fifo),
     ("read-link", |words| end(fs::read_link(&words[0]))),
     ("list", list),
     ("append", append),
@@ -36,6 +37,17 @@ fn read(words: &[String]) -> End {
     match File::open(&words[0]).and_then(|mut file| file.read(&mut piece)) {
         Ok(length) => End::Through(format!("{length} bytes")),
         Err(error) => End::Refused(error.to_string()),
+    }
+}
+
+/// Reads what somebody outside has put into a FIFO.
+fn read_fifo(words: &[String]) -> End {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NONBLOCK);
+    match options.open(&words[0]).and_then(|mut fifo| fifo.read(&mut [0; 8])) {
+        Ok(0) => End::Refused("nobody writes".to_owned()),
+        other => end(other),
     }
 }
 
