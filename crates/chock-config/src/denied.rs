@@ -2,94 +2,74 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
-/// The most paths that one project denies. Each is a mount of every call.
+use crate::project_path::ProjectPath;
+
+/// The most rows of one project's `deny_read`.
 pub const DENIED_MAX: usize = 256;
 
-/// The longest path, in bytes: what the kernel takes.
-const PATH_BYTES_MAX: usize = 4096;
-
-/// One path below the project's top that no tool may read.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
-#[serde(try_from = "String")]
-#[non_exhaustive]
-pub enum DeniedPath {
-    /// A file, whether it exists or not, as components joined by `/`.
-    File(String),
+/// One row of `deny_read`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Denied {
+    /// What no tool may read: a file, a directory with everything in it, or a pattern.
+    pub path: ProjectPath,
+    /// What happens when git tracks it, and so keeps its content where no cover reaches.
+    pub tracked: WhenTracked,
 }
 
-/// Why a path cannot be denied.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DeniedFault {
-    /// There is nothing in it.
-    #[error("the path is empty")]
-    Empty,
-    /// It has more than 4,096 bytes or a zero byte.
-    #[error("the path is longer than {PATH_BYTES_MAX} bytes or has a zero byte in it")]
-    Unusable,
-    /// It starts at the root or the home.
-    #[error("the path is not below the project; write it without its leading `/` or `~`")]
-    Absolute,
-    /// It leads up.
-    #[error("the path has a `..` in it; write it from the project's top")]
-    Climbing,
-    /// It ends with a slash.
-    #[error("this version of chock denies files only; name the files below `{0}` one by one")]
-    Directory(String),
-    /// It has a star or a bracket in it.
-    #[error("this version of chock denies files only, no patterns; name each file")]
-    Pattern,
-    /// It is the project's own rules, which are in force and no secret.
-    #[error("`chock.zon` is read by chock itself and cannot be denied")]
-    Rules,
+/// What a session does when git tracks a denied file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenTracked {
+    /// It starts, and says so.
+    #[default]
+    Announce,
+    /// It does not start.
+    Refuse,
 }
 
-impl DeniedPath {
-    /// Shows the path, as components joined by `/`.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::File(path) => path,
-        }
+impl<'de> Deserialize<'de> for Denied {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RowVisitor)
     }
 }
 
-impl TryFrom<String> for DeniedPath {
-    type Error = DeniedFault;
+struct RowVisitor;
 
-    fn try_from(text: String) -> Result<Self, DeniedFault> {
-        if text.is_empty() {
-            return Err(DeniedFault::Empty);
-        }
-        if text.len() > PATH_BYTES_MAX || text.contains('\0') {
-            return Err(DeniedFault::Unusable);
-        }
-        if text.starts_with(['/', '~']) {
-            return Err(DeniedFault::Absolute);
-        }
-        if text.split('/').any(|part| part == "..") {
-            return Err(DeniedFault::Climbing);
-        }
-        if text.contains(['*', '?', '[', ']', '{', '}', '!']) {
-            return Err(DeniedFault::Pattern);
-        }
-        let is_directory = text.ends_with('/') || text.ends_with("/.") || text == ".";
-        let parts = text.split('/').filter(|part| !part.is_empty() && *part != ".");
-        let path = parts.collect::<Vec<_>>().join("/");
-        if is_directory || path.is_empty() {
-            return Err(DeniedFault::Directory(path));
-        }
-        if path == "chock.zon" {
-            return Err(DeniedFault::Rules);
-        }
-        Ok(Self::File(path))
+impl<'de> Visitor<'de> for RowVisitor {
+    type Value = Denied;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a path in quotes, or a struct with a `.path`")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Denied, E> {
+        let path = ProjectPath::try_from(text.to_owned()).map_err(E::custom)?;
+        Ok(Denied { path, tracked: WhenTracked::default() })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Denied, A::Error> {
+        let Row { path, tracked } = Row::deserialize(MapAccessDeserializer::new(fields))?;
+        Ok(Denied { path, tracked })
     }
 }
 
-impl fmt::Display for DeniedPath {
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    path: ProjectPath,
+    #[serde(default)]
+    tracked: WhenTracked,
+}
+
+impl fmt::Display for Denied {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.as_str())
+        match self.tracked {
+            WhenTracked::Announce => write!(out, "{}", self.path),
+            WhenTracked::Refuse => write!(out, "{} (refused when git tracks it)", self.path),
+        }
     }
 }

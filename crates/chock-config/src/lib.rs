@@ -23,6 +23,7 @@
 
 mod acceptance;
 mod amount;
+mod bind;
 mod budget;
 mod choice;
 mod denied;
@@ -34,6 +35,7 @@ mod listing;
 mod path;
 mod person;
 mod project;
+mod project_path;
 mod provider;
 mod source;
 mod token;
@@ -45,10 +47,11 @@ mod word;
 
 pub use acceptance::{Acceptances, Identity, StoreFault};
 pub use amount::{Amount, AmountFault};
+pub use bind::{BINDS_MAX, Bind, BindMode};
 pub use budget::{Budget, Cost};
 pub use chock_zon::{Place, Spanned};
 pub use choice::{Choice, ChoiceFault};
-pub use denied::{DENIED_MAX, DeniedFault, DeniedPath};
+pub use denied::{DENIED_MAX, Denied, WhenTracked};
 pub use effective::{Effective, Flags, MAX_TURNS, Origin, Sourced};
 pub use fault::{Fault, Faults, nearest};
 pub use file::{FileFault, Links, TEXT_BYTES_MAX, read_text};
@@ -57,6 +60,7 @@ pub use listing::Row;
 pub use path::{PathFault, PersonPath};
 pub use person::{Defaults, Person};
 pub use project::Project;
+pub use project_path::{ProjectName, ProjectPath, ProjectPathFault, ProjectPattern};
 pub use provider::{
     Capabilities, Compat, Credential, OutputLimit, Price, Provider, ProviderKind, Quirks,
     Reasoning, SystemRole,

@@ -1,5 +1,7 @@
 //! Every value in force as a list of rows.
 
+use chock_policy::{Action, Decision, Request};
+
 use crate::choice::Choice;
 use crate::effective::{Effective, Origin};
 use crate::limits::Limit;
@@ -16,6 +18,9 @@ pub struct Row {
     /// Where it came from.
     pub origin: Origin,
 }
+
+/// Actions that are settled once for a session, by the filter of system calls.
+const FILTER_ACTIONS: [&str; 2] = ["sandbox.jit", "sandbox.debug"];
 
 impl Row {
     fn new(name: impl Into<String>, value: impl AsRef<str>, origin: Origin) -> Self {
@@ -39,6 +44,7 @@ impl Effective {
         }
         self.person_rows(&mut rows);
         self.project_rows(&mut rows);
+        self.filter_rows(&mut rows);
         rows
     }
 
@@ -51,6 +57,26 @@ impl Effective {
             Row::new("provider", &provider.value.name, provider.origin),
             Row::new("model", &model.value, model.origin),
         ]
+    }
+
+    /// The two rows of the policy that change what programs may ask of the kernel.
+    fn filter_rows(&self, rows: &mut Vec<Row>) {
+        let table = self.project.table();
+        for name in FILTER_ACTIONS {
+            let action = Action::from_static(name);
+            let request = Request { action: &action, tool: "run_command", model: "" };
+            let Some((origin, winner)) = table.winner("main", &request) else { continue };
+            // Nobody is asked in the middle of a call: what is not allowed is refused.
+            let word = if winner.decision == Decision::Allow { "allow" } else { "deny" };
+            let written = self.project.rules().iter().find(|rule| rule.value == *winner);
+            let origin = match (origin, written) {
+                (chock_policy::Origin::Project, Some(rule)) => Origin::Project(rule.place),
+                (chock_policy::Origin::Project | chock_policy::Origin::Shipped, _) => {
+                    Origin::Shipped
+                }
+            };
+            rows.push(Row::new(name, word, origin));
+        }
     }
 
     fn person_rows(&self, rows: &mut Vec<Row>) {
@@ -72,11 +98,15 @@ impl Effective {
         }
         for path in &self.project.deny_read {
             let origin = Origin::Project(path.place);
-            rows.push(Row::new("deny_read", path.value.as_str(), origin));
+            rows.push(Row::new("deny_read", path.value.to_string(), origin));
         }
         for name in &self.project.environment {
             let origin = Origin::Project(name.place);
             rows.push(Row::new("environment", name.value.as_str(), origin));
+        }
+        for bind in &self.project.binds {
+            let origin = Origin::Project(bind.place);
+            rows.push(Row::new("workspace.binds", bind.value.to_string(), origin));
         }
         for rule in self.project.rules() {
             let origin = Origin::Project(rule.place);

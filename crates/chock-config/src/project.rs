@@ -4,8 +4,9 @@ use chock_policy::{RULES_MAX, Rule, Table};
 use chock_zon::{Node, Spanned};
 use serde::de::DeserializeOwned;
 
+use crate::bind::{self, Bind};
 use crate::budget::{Budget, BudgetBlock};
-use crate::denied::{DENIED_MAX, DeniedPath};
+use crate::denied::{DENIED_MAX, Denied};
 use crate::fault::Faults;
 use crate::limits::LimitsBlock;
 use crate::source::{Names, Source};
@@ -18,12 +19,14 @@ pub struct Project {
     reach: Reach,
     /// What a session may spend.
     pub budget: Option<Budget>,
-    /// Files that no tool may read, at most [`DENIED_MAX`].
-    pub deny_read: Vec<Spanned<DeniedPath>>,
+    /// What no tool may read, at most [`DENIED_MAX`] rows.
+    pub deny_read: Vec<Spanned<Denied>>,
     /// Variables that are let in, at most [`VARIABLES_MAX`].
     pub environment: Vec<Spanned<VariableName>>,
     /// How much a call may use.
     pub limits: LimitsBlock,
+    /// Ignored paths that a session gets, at most [`BINDS_MAX`](crate::BINDS_MAX) rows.
+    pub binds: Vec<Spanned<Bind>>,
 }
 
 /// Which of the rows count.
@@ -37,11 +40,10 @@ enum Reach {
 }
 
 const BLOCKS: Names = Names {
-    known: &["policy", "budget", "deny_read", "environment", "limits"],
+    known: &["policy", "budget", "deny_read", "environment", "limits", "workspace"],
     later: &[
         "subagents",
         "apply",
-        "workspace",
         "instructions",
         "skills",
         "nix",
@@ -77,7 +79,8 @@ impl Project {
                             block.and_then(|block| block.check(node.anchor(), &mut source));
                     }
                     "deny_read" => {
-                        project.deny_read = list(node, DENIED_MAX, "denied paths", &mut source);
+                        project.deny_read =
+                            list(node, DENIED_MAX, "rows of `deny_read`", &mut source);
                     }
                     "environment" => {
                         project.environment = list(node, VARIABLES_MAX, "variables", &mut source);
@@ -86,6 +89,7 @@ impl Project {
                         let block = source.read::<LimitsBlock>(node).unwrap_or_default();
                         project.limits = block.check(&mut source);
                     }
+                    "workspace" => project.binds = bind::workspace(node, &mut source),
                     _ => source.refuse_name(entry, &BLOCKS, "block"),
                 }
             }
@@ -117,7 +121,8 @@ impl Project {
     /// Everything that narrows stays, the narrowing half of a row that does both included.
     #[must_use]
     pub fn without_widening(&self) -> Self {
-        Self { environment: Vec::new(), reach: Reach::Narrowing, ..self.clone() }
+        let (environment, binds) = (Vec::new(), Vec::new());
+        Self { environment, binds, reach: Reach::Narrowing, ..self.clone() }
     }
 }
 

@@ -46,7 +46,11 @@ impl Project {
             let text = format!(".environment = .{{ {} }}", quoted(name.value.as_str()));
             item(name, text, "lets the variable in with the value it has outside".to_owned())
         });
-        let mut items: Vec<_> = rules.chain(variables).collect();
+        let binds = self.binds.iter().map(|bind| {
+            let text = format!(".workspace.binds = .{{ {} }}", bind.value);
+            item(bind, text, bind.value.mode.effect().to_owned())
+        });
+        let mut items: Vec<_> = rules.chain(variables).chain(binds).collect();
         if items.is_empty() {
             return None;
         }

@@ -1,8 +1,13 @@
 //! What a file tool says from inside its cell, and the words for it outside.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
 use chock_log::{Denial, Ended, FileFact, Outcome};
 use serde::{Deserialize, Serialize};
 
+use crate::denied::DeniedRows;
 use crate::names;
 
 /// The most bytes of an answer that are read: the longest text as JSON spells it.
@@ -37,6 +42,8 @@ pub(crate) struct Refused {
     /// The path as the model knows it.
     pub(crate) path: String,
     pub(crate) wall: Wall,
+    /// Where the cover that lies over it really is, as bytes.
+    pub(crate) cover: Option<Vec<u8>>,
 }
 
 /// What was tried with a file.
@@ -82,25 +89,27 @@ impl From<Result<Done, Trouble>> for Answer {
 
 impl Answer {
     /// Words the answer for the model.
-    pub(crate) fn into_outcome(self) -> Outcome {
+    pub(crate) fn into_outcome(self, denied: &DeniedRows) -> Outcome {
         match self {
             Self::Done(Done { text, file, dropped }) => {
                 Outcome { file, bytes_dropped: dropped, ..Outcome::new(Ended::Done, text) }
             }
             Self::Fault(text) => Outcome::new(Ended::Fault, text),
-            Self::Refused(refused) => refused.into_outcome(),
+            Self::Refused(refused) => refused.into_outcome(denied),
         }
     }
 }
 
 impl Refused {
-    fn into_outcome(self) -> Outcome {
-        let Self { operation, path, wall } = self;
+    fn into_outcome(self, denied: &DeniedRows) -> Outcome {
+        let Self { operation, path, wall, cover } = self;
+        let cover = cover.map(|cover| PathBuf::from(OsString::from_vec(cover)));
+        let row = cover.and_then(|cover| denied.row(&cover));
         let rules = path.rsplit('/').next() == Some("chock.zon");
         let (why, allowed_by) = match (wall, rules) {
             (Wall::ReadOnly, true) => (
                 "the project's rules are read only in a session",
-                Some("the person editing chock.zon outside the session"),
+                Some("the person editing chock.zon outside the session".to_owned()),
             ),
             (Wall::ReadOnly, false) => ("it is read only in this sandbox", None),
             (Wall::Absent, _) => (
@@ -110,18 +119,22 @@ impl Refused {
             ),
             (Wall::Covered, _) => (
                 "the person keeps it from every tool",
-                Some("the person removing its row from `deny_read` in chock.zon"),
+                Some(match row {
+                    Some(row) => DeniedRows::cure(row),
+                    None => "the person removing its row from `deny_read` in chock.zon".to_owned(),
+                }),
             ),
         };
         let word = operation.word();
-        let cure = allowed_by.map(|cure| format!("; only {cure} allows it")).unwrap_or_default();
+        let cure =
+            allowed_by.as_ref().map(|cure| format!("; only {cure} allows it")).unwrap_or_default();
         let text = format!("denied: cannot {word} {}: {why}{cure}", names::shown(&path));
         let denial = Denial {
             operation: word.to_owned(),
             action: None,
             target: Some(path),
             layer: "mount".into(),
-            allowed_by: allowed_by.map(str::to_owned),
+            allowed_by,
             inferred: false,
         };
         Outcome { denial: Some(denial), ..Outcome::new(Ended::Denied, text) }
@@ -141,6 +154,7 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::denied::DeniedRow;
 
     #[test]
     fn a_refusal_names_operation_path_and_layer() {
@@ -152,8 +166,8 @@ mod tests {
         ];
         for (wall, path, word, allowed) in walls {
             for operation in [Operation::Read, Operation::Write] {
-                let refused = Refused { operation, path: path.into(), wall };
-                let outcome = Answer::Refused(refused).into_outcome();
+                let refused = Refused { operation, path: path.into(), wall, cover: None };
+                let outcome = Answer::Refused(refused).into_outcome(&DeniedRows::default());
                 let denial = outcome.denial.expect("a denial");
 
                 assert_eq!(outcome.ended, Ended::Denied);
@@ -168,8 +182,27 @@ mod tests {
     }
 
     #[test]
+    fn a_cover_names_the_row_that_it_comes_from() {
+        let row = "\"**/*.pem\" (chock.zon:3:9)".to_owned();
+        let rows = DeniedRows::new(vec![DeniedRow { path: "/p/keys/a.pem".into(), row }]);
+        let refused = |cover: &str| Refused {
+            operation: Operation::Read,
+            path: "link".into(),
+            wall: Wall::Covered,
+            cover: Some(cover.into()),
+        };
+        let outcome = Answer::Refused(refused("/p/keys/a.pem")).into_outcome(&rows);
+        let allowed_by = outcome.denial.expect("a denial").allowed_by.expect("a row");
+        assert_eq!(allowed_by, "the person removing \"**/*.pem\" (chock.zon:3:9) from `deny_read`");
+        assert!(outcome.text.contains(&allowed_by), "{}", outcome.text);
+        let other = Answer::Refused(refused("/p/other")).into_outcome(&rows);
+        assert!(other.text.contains("its row from `deny_read`"), "{}", other.text);
+    }
+
+    #[test]
     fn a_fault_has_no_denial() {
-        let outcome = Answer::Fault("`a` is not there".into()).into_outcome();
+        let fault = Answer::Fault("`a` is not there".into());
+        let outcome = fault.into_outcome(&DeniedRows::default());
         assert_eq!((outcome.ended, outcome.denial), (Ended::Fault, None));
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use chock_sandbox::{Access, Mount, Owners};
 pub use chock_sandbox::{Cage, CoverKind, Filter, Grant, HOME, Home, Limits};
-use chock_workspace::{Halves, Layout};
+use chock_workspace::{Halves, Kind, Layout, Shared, Sharing};
 
 use crate::OUTPUTS_INSIDE;
 use environment::Names;
@@ -152,7 +152,25 @@ fn workspace(layout: &Layout, host: &Host) -> Vec<Mount> {
         let target = project.join(&cover.name);
         mounts.push(bind(&cover.host, target, Access::ReadOnly, owners(host, &cover.host)));
     }
+    mounts.extend(layout.shared.iter().map(|shared| share(layout, shared, host)));
     mounts
+}
+
+/// Shows an ignored path of the person's: as the person has it, and so with root's files opened.
+fn share(layout: &Layout, shared: &Shared, host: &Host) -> Mount {
+    let Shared { host: source, name, kind, sharing } = shared;
+    let target = layout.project.join(name);
+    match (sharing, kind) {
+        (Sharing::ReadOnly, Kind::Directory) => {
+            let owners = owners(host, source);
+            Mount::View { source: source.clone(), target, owners }
+        }
+        (Sharing::ReadOnly, Kind::File) => {
+            bind(source, target, Access::ReadOnly, owners(host, source))
+        }
+        (Sharing::ReadOnlyCopy, _) => bind(source, target, Access::ReadOnly, Owners::AsOutside),
+        (Sharing::Write, _) => bind(source, target, Access::ReadWrite, owners(host, source)),
+    }
 }
 
 /// Returns where a path below a borrowed object directory stands on the host.

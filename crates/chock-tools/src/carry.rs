@@ -10,6 +10,7 @@ use chock_sandbox::{
 use rustix::io::Errno;
 
 use crate::answer::{ANSWER_BYTES_MAX, Answer};
+use crate::denied::DeniedRows;
 use crate::inferred::{self, Walls};
 use crate::names::{self, count, shown};
 use crate::output::{Collected, Collector, Outputs, end_line};
@@ -74,9 +75,10 @@ fn hand(work: Work<'_>) -> Done {
         let room = ANSWER_BYTES_MAX - answer.len();
         answer.extend_from_slice(&piece[..piece.len().min(room)]);
     };
+    let denied = work.walls.denied();
     let result = work.run(HAND_TIME, &mut sink);
     let outcome = match &result {
-        Ok(finished) => answered(finished, &answer),
+        Ok(finished) => answered(finished, &answer, denied),
         Err(fault) => not_contained(fault),
     };
     (outcome, result)
@@ -111,10 +113,10 @@ impl Work<'_> {
     }
 }
 
-fn answered(finished: &Finished, answer: &[u8]) -> Outcome {
+fn answered(finished: &Finished, answer: &[u8], denied: &DeniedRows) -> Outcome {
     match finished.ended {
         CellEnded::Exited(0) => match serde_json::from_slice::<Answer>(answer) {
-            Ok(answer) => answer.into_outcome(),
+            Ok(answer) => answer.into_outcome(denied),
             Err(fault) => {
                 Outcome::new(Ended::Fault, format!("the tool's answer cannot be read: {fault}"))
             }

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -132,6 +133,9 @@ pub(crate) fn target(place: &Place, max: u64) -> Result<Target, Trouble> {
 /// Refuses a file on a mount that is read only; asked first, since an exchange by name would
 /// be refused with a word that says less.
 fn writable(place: &Place, path: &Path) -> Result<(), Trouble> {
+    if let Some(cover) = cover(path) {
+        return Err(covered(place, Operation::Write, cover));
+    }
     if read_only(path) {
         return Err(refused(place, Operation::Write, Wall::ReadOnly));
     }
@@ -191,8 +195,8 @@ pub(crate) fn trouble(place: &Place, operation: Operation, error: &io::Error) ->
         Some(Errno::NOENT) if leads_out(place) => refused(place, operation, Wall::Absent),
         Some(Errno::ROFS) => refused(place, operation, Wall::ReadOnly),
         Some(Errno::ACCESS | Errno::PERM | Errno::BUSY) => {
-            if covered(path) {
-                refused(place, operation, Wall::Covered)
+            if let Some(cover) = cover(path) {
+                covered(place, operation, cover)
             } else if operation == Operation::Write && read_only(path) {
                 refused(place, operation, Wall::ReadOnly)
             } else {
@@ -204,7 +208,13 @@ pub(crate) fn trouble(place: &Place, operation: Operation, error: &io::Error) ->
 }
 
 fn refused(place: &Place, operation: Operation, wall: Wall) -> Trouble {
-    Trouble::Refused(Refused { operation, path: place.open.clone(), wall })
+    Trouble::Refused(Refused { operation, path: place.open.clone(), wall, cover: None })
+}
+
+fn covered(place: &Place, operation: Operation, cover: PathBuf) -> Trouble {
+    let (path, wall) = (place.open.clone(), Wall::Covered);
+    let cover = Some(cover.into_os_string().into_vec());
+    Trouble::Refused(Refused { operation, path, wall, cover })
 }
 
 fn fault(place: &Place, operation: Operation, error: &io::Error) -> Trouble {
@@ -254,14 +264,15 @@ fn is_bare(directory: &Path) -> bool {
     memory && read_only(directory)
 }
 
-/// Says whether a cover lies over a path: covers are the root's own files, without any mode.
-fn covered(path: &Path) -> bool {
-    let standing = path.ancestors().find_map(|part| {
+/// Returns the real place of the cover that lies over a path: covers are the root's own files,
+/// without any mode.
+fn cover(path: &Path) -> Option<PathBuf> {
+    let (part, metadata) = path.ancestors().find_map(|part| {
         let part = if part.as_os_str().is_empty() { Path::new(".") } else { part };
-        fs::metadata(part).ok()
-    });
-    let mode = |metadata: &Metadata| metadata.mode() & 0o777;
-    standing.is_some_and(|metadata| mode(&metadata) == 0 && root_device() == Some(metadata.dev()))
+        fs::metadata(part).ok().map(|metadata| (part, metadata))
+    })?;
+    let is_cover = metadata.mode() & 0o777 == 0 && root_device() == Some(metadata.dev());
+    is_cover.then(|| fs::canonicalize(part).unwrap_or_else(|_| part.to_owned()))
 }
 
 /// Says whether the mount that holds a path, or would hold it, is read only.

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use chock_log::Denial;
 use chock_sandbox::{Cage, Grant, Mount};
 
+use crate::denied::{DeniedRow, DeniedRows};
+
 /// How many of the last lines are looked at. A program ends soon after what ended it, and a test
 /// suite that prints such words on purpose says more behind them.
 const LINES_MAX: usize = 10;
@@ -71,6 +73,7 @@ pub struct Walls {
     project: PathBuf,
     shown: Vec<PathBuf>,
     debug: Grant,
+    denied: DeniedRows,
 }
 
 impl Walls {
@@ -83,7 +86,18 @@ impl Walls {
             project: project.to_owned(),
             shown: shown.chain(ALWAYS.map(PathBuf::from)).collect(),
             debug: cage.filter.debug,
+            denied: DeniedRows::default(),
         }
+    }
+
+    /// Knows what the cage covers, and why: a refusal names the row.
+    #[must_use]
+    pub fn naming(self, denied: Vec<DeniedRow>) -> Self {
+        Self { denied: DeniedRows::new(denied), ..self }
+    }
+
+    pub(crate) fn denied(&self) -> &DeniedRows {
+        &self.denied
     }
 
     /// Infers what ended a command that failed, from the end of its output.
@@ -97,6 +111,7 @@ impl Walls {
         network(&small)
             .or_else(|| self.read_only(line, &small))
             .or_else(|| self.absent(line, &small))
+            .or_else(|| self.covered(line, &small))
             .or_else(|| set_id(line, &small))
             .or_else(|| self.traced(&small))
             .or_else(|| privileged(&small))
@@ -129,6 +144,22 @@ impl Walls {
         let operation = if socket { "connect" } else { "read" };
         let leads_out = self.leads_out(Path::new(path));
         leads_out.then(|| inferred(operation, Some(path.to_owned()), "mount"))
+    }
+
+    /// A denied path by its own name, from the project's top or the root.
+    fn covered(&self, line: &str, small: &str) -> Option<Denial> {
+        if !small.contains("permission denied") && !small.contains("eacces") {
+            return None;
+        }
+        let apart = |letter: char| letter.is_whitespace() || "'\"`:,;()[]=".contains(letter);
+        let mut words = line.split(apart).filter(|word| !word.is_empty());
+        let (path, row) = words.find_map(|word| {
+            self.denied
+                .row(&self.project.join(word.trim_start_matches("./")))
+                .map(|row| (word, row))
+        })?;
+        let allowed_by = Some(DeniedRows::cure(row));
+        Some(Denial { allowed_by, ..inferred("read", Some(path.to_owned()), "mount") })
     }
 
     fn leads_out(&self, path: &Path) -> bool {
@@ -280,6 +311,35 @@ mod tests {
             filter: Filter { debug, ..Filter::default() },
         };
         Walls::of(&cage, Path::new("/people/ada/project"))
+    }
+
+    #[test]
+    fn a_denied_path_is_known_by_its_name_and_names_its_row() {
+        let row = |path: &str| DeniedRow {
+            path: Path::new("/people/ada/project").join(path),
+            row: format!("\"{path}\" (chock.zon:2:5)"),
+        };
+        let walls = walls(Grant::Deny).naming(vec![row(".env"), row("vault")]);
+        let cases = [
+            ("cat: .env: Permission denied", Some(".env")),
+            ("bash: line 1: ./.env: Permission denied", Some("./.env")),
+            ("PermissionError: [Errno 13] Permission denied: 'vault/key'", Some("vault/key")),
+            (
+                "Error: EACCES: permission denied, open '/people/ada/project/.env'",
+                Some("/people/ada/project/.env"),
+            ),
+            ("cat: shut: Permission denied", None),
+            ("cat: .env: No such file or directory", None),
+        ];
+        for (output, target) in cases {
+            let denial = walls.refused(output);
+            let found = denial.as_ref().and_then(|denial| denial.target.as_deref());
+            assert_eq!(found, target, "{output}");
+            if let Some(denial) = denial {
+                assert!(denial.inferred && denial.layer == "mount", "{denial:?}");
+                assert!(denial.allowed_by.expect("a row").contains("(chock.zon:2:5)"));
+            }
+        }
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod arguments;
 pub mod cage;
 mod carry;
 mod clean;
+mod denied;
 mod desk;
 mod edit;
 mod file;
@@ -46,6 +47,7 @@ mod walk;
 
 pub use carry::Carried;
 pub use chock_sandbox::{Cancel, Keeper, Program};
+pub use denied::DeniedRow;
 pub use hands::HANDS;
 pub use inferred::Walls;
 pub use output::{OUTPUT_BYTES_MAX, OUTPUT_FILE_BYTES_MAX, OUTPUTS_INSIDE};

@@ -82,6 +82,7 @@ impl Yard {
             owner: None,
             start: Start::Committed,
             covered: Vec::new(),
+            binds: Vec::new(),
         };
         let project = Project::find(&self.project, &self.surroundings)?;
         let workspace = Workspace::create(&project, &opening)?;

@@ -59,7 +59,7 @@ fn parse(answer: &[u8]) -> Vec<PathBuf> {
 }
 
 /// A split index names its other half by a file beside it, in the git directory.
-fn link_shared_index(git_dir: &Path, store: &Path) -> Result<(), WorkspaceFault> {
+pub(crate) fn link_shared_index(git_dir: &Path, store: &Path) -> Result<(), WorkspaceFault> {
     for entry in git_dir.read_dir().map_err(files::fault("read", git_dir))? {
         let entry = entry.map_err(files::fault("read", git_dir))?;
         if !entry.file_name().as_bytes().starts_with(b"sharedindex.") {
@@ -116,7 +116,7 @@ pub(crate) fn carry(
 }
 
 /// Makes the directories above `path` in `target`, and room for it.
-fn place(target: &Path, path: &Path) -> Result<PathBuf, WorkspaceFault> {
+pub(crate) fn place(target: &Path, path: &Path) -> Result<PathBuf, WorkspaceFault> {
     let mut to = target.to_owned();
     let mut names = path.iter().peekable();
     while let Some(name) = names.next() {
@@ -138,7 +138,8 @@ fn place(target: &Path, path: &Path) -> Result<PathBuf, WorkspaceFault> {
     Ok(to)
 }
 
-fn put(from: &mut File, to: &Path) -> io::Result<()> {
+/// Writes a new file with the mode and time of the old one, sharing its blocks where it can.
+pub(crate) fn put(from: &mut File, to: &Path) -> io::Result<()> {
     let found = from.metadata()?;
     let mode = found.permissions().mode() & 0o777;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(to)?;

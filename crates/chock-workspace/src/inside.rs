@@ -38,6 +38,13 @@ pub(crate) struct Contents<'a> {
     pub(crate) untracked: &'a [PathBuf],
 }
 
+impl Contents<'_> {
+    /// Every path that the cage covers.
+    fn covered(&self) -> impl Iterator<Item = &PathBuf> {
+        self.tracked.iter().chain(self.untracked)
+    }
+}
+
 /// Makes the git directory `path`.
 pub(crate) fn make(path: &Path, contents: &Contents<'_>) -> Result<(), WorkspaceFault> {
     for directory in ["", "hooks", "info", "objects", "objects/info", "objects/pack", "refs"] {
@@ -55,8 +62,8 @@ pub(crate) fn make(path: &Path, contents: &Contents<'_>) -> Result<(), Workspace
     if let Some(shallow) = contents.shallow {
         files::write(&path.join("shallow"), shallow)?;
     }
-    if !contents.tracked.is_empty() {
-        files::write(&path.join("info/sparse-checkout"), &sparse_patterns(contents.tracked))?;
+    if contents.covered().next().is_some() {
+        files::write(&path.join("info/sparse-checkout"), &sparse_patterns(contents))?;
     }
     let index = path.join("index");
     std::fs::copy(contents.index, &index).map_err(files::fault("write", &index))?;
@@ -96,7 +103,7 @@ fn config(contents: &Contents<'_>) -> Vec<u8> {
     ] {
         out.value(key, value.as_bytes());
     }
-    if !contents.tracked.is_empty() {
+    if contents.covered().next().is_some() {
         out.value("sparseCheckout", b"true");
         out.section("sparse", None);
         out.value("expectFilesOutsideOfPatterns", b"true");
@@ -130,22 +137,22 @@ fn subsections(out: &mut config_text::Writer, facts: &Facts, section: &str, keys
     }
 }
 
-/// The project's patterns, and one for each covered path that git does not track.
+/// The project's patterns, and one for each covered path: git looks for new files in none.
 fn exclude(contents: &Contents<'_>) -> Vec<u8> {
     let mut text = contents.exclude.to_vec();
     if !text.is_empty() && !text.ends_with(b"\n") {
         text.push(b'\n');
     }
-    for path in contents.untracked {
+    for path in contents.covered() {
         text.extend_from_slice(&[b"/", pattern(path).as_bytes(), b"\n"].concat());
     }
     text
 }
 
-/// Everything is checked out but the covered paths.
-fn sparse_patterns(covered: &[PathBuf]) -> Vec<u8> {
+/// Everything is checked out but the covered paths, of whatever branch.
+fn sparse_patterns(contents: &Contents<'_>) -> Vec<u8> {
     let mut text = b"/*\n".to_vec();
-    for path in covered {
+    for path in contents.covered() {
         text.extend_from_slice(&[b"!/", pattern(path).as_bytes(), b"\n"].concat());
     }
     text

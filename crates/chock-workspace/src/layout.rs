@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Kind;
+
 /// The folder inside the cage where borrowed object directories are mounted.
 pub const OBJECTS_INSIDE: &str = "/run/chock/objects";
 
@@ -12,7 +14,7 @@ pub const OBJECTS_INSIDE: &str = "/run/chock/objects";
 /// Mounts are made in this order: the halves at [`project`](Self::project), then
 /// [`git_dir`](Self::git_dir) over `<project>/.git`, then each of
 /// [`objects`](Self::objects) read only, then [`hidden`](Self::hidden), then
-/// [`read_only`](Self::read_only).
+/// [`read_only`](Self::read_only), then [`shared`](Self::shared).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// The project's real path. The workspace is mounted at the same path.
@@ -31,6 +33,8 @@ pub struct Layout {
     pub hidden: Vec<PathBuf>,
     /// Files of the real project that are bound read only over the workspace.
     pub read_only: Vec<Cover>,
+    /// Ignored paths of the real project that are shown in the workspace.
+    pub shared: Vec<Shared>,
     /// Who owns the files of the workspace. `None` is the caller.
     pub owner: Option<Owner>,
     /// What `<project>/.git` is on the host. Inside it is always a directory.
@@ -81,6 +85,30 @@ pub struct Cover {
     pub host: PathBuf,
     /// Its place, relative to the top of the workspace.
     pub name: PathBuf,
+}
+
+/// One ignored path of the real project that is shown in the workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shared {
+    /// The file or directory on the host, without a link in its path.
+    pub host: PathBuf,
+    /// Its place, relative to the top of the workspace.
+    pub name: PathBuf,
+    /// What it is.
+    pub kind: Kind,
+    /// What the session may do with it.
+    pub sharing: Sharing,
+}
+
+/// What a session may do with a [`Shared`] path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// Read what the person has there. Sockets and FIFOs in it lead nowhere.
+    ReadOnly,
+    /// Read the session's own copy, where a directory cannot be shown any other way.
+    ReadOnlyCopy,
+    /// Read and write the person's own files.
+    Write,
 }
 
 /// The user and group that a session's programs run as.

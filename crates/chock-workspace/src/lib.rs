@@ -24,20 +24,26 @@
 
 mod bare;
 mod base;
+mod binds;
 mod change;
 mod compare;
 mod config_text;
+mod copy;
+mod covers;
 mod dirty;
+mod expand;
 mod facts;
 mod files;
 mod forbidden;
 mod git;
+mod host;
 mod ignored;
 mod index;
 mod inside;
 mod json;
 mod keep;
 mod layout;
+mod links;
 mod make;
 mod notes;
 mod objects;
@@ -51,13 +57,19 @@ mod scan;
 mod size;
 mod snapshot;
 mod store;
+mod tracked;
 mod tree;
 mod upper;
+mod wishes;
 mod workspace;
 
+pub use binds::{BOUND_MAX, Bind, BindMode, BindPath};
 pub use change::{ChangeKind, ChangeSet, FileChange, Hunk, HunkId, Line, LineTag, Stat};
+pub use covers::{COVERED_MAX, CoverPath, CoverRow, Covered, Kind, WhenTracked};
 pub use json::JsonBytes;
-pub use layout::{Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Owner, ProjectGit};
+pub use layout::{
+    Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Owner, ProjectGit, Shared, Sharing,
+};
 pub use project::{Notice, Project, ProjectFault, Surroundings};
 pub use size::size_on_disk;
 pub use snapshot::{

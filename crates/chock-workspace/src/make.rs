@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use git2::{ObjectType, Oid, Repository};
 
 use crate::base::{Base, Recipe};
+use crate::binds::{BindMode, Bound};
+use crate::covers::Matcher;
 use crate::git::Own;
 use crate::inside::Contents;
 use crate::person::Person;
@@ -19,10 +21,11 @@ use crate::refs::Refs;
 use crate::scan::Ground;
 use crate::store::NOTES;
 use crate::upper::Marks;
+use crate::wishes::{self, Made};
 use crate::{
-    Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Opening, Project, Snapshot,
-    SnapshotFault, Start, Store, StoreFault, TreeId, WorkspaceFault, bare, dirty, files, inside,
-    objects, person, refs, remove, scan, upper,
+    Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Opening, Project, Shared, Sharing,
+    Snapshot, SnapshotFault, Start, Store, StoreFault, TreeId, WorkspaceFault, bare, dirty, files,
+    inside, objects, person, refs, remove, scan, upper,
 };
 
 /// The file that Chock reads from the real project, and shows read only.
@@ -46,7 +49,7 @@ pub(crate) fn claim(session: &Path) -> Result<File, WorkspaceFault> {
 }
 
 /// Makes everything but the record. What an earlier attempt left is removed first.
-pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Record, WorkspaceFault> {
+pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Made, WorkspaceFault> {
     let session = &opening.session;
     for part in [HALVES, "root", "git", "store", NOTES] {
         remove::tree(&session.join(part))?;
@@ -57,12 +60,18 @@ pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Record, Worksp
     files::make_private(&session.join(NOTES))?;
     let repository = store.repository().map_err(|source| WorkspaceFault::Store { source })?;
     let tree = committed_tree(&repository, origin.refs.commit.as_deref())?;
+    let dirty = uncommitted(project, opening, &store, &origin.person)?;
+    let matcher = Matcher::new(&opening.covered)?;
+    let ground = wishes::Ground { project, store: &store, repository: &repository, tree };
+    let mut sights = wishes::first(&ground, &matcher, opening)?;
+    let dirty = sights.without_denied(&matcher, dirty)?;
     let recipe = Recipe { git: &project.git, store: store.directory(), tree, owner: opening.owner };
     let base = Base::ensure(&opening.cache, &recipe)?;
-    let covered = covers(project, &opening.covered);
+    make_halves(session, &base, opening.method)?;
+    sights.copy_in(project, &matcher, &top(session, opening.method))?;
+    let covered = sights.names(project);
     let (tracked, untracked) = split_by_tracked(&repository, tree, &covered)?;
     make_git_directory(project, session, &origin, &base, (&tracked, &untracked))?;
-    make_halves(session, &base, opening.method)?;
     let mut record = Record::new(
         Beginning {
             project: project.root(),
@@ -73,18 +82,32 @@ pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Record, Worksp
             commit: origin.refs.commit.clone(),
             objects: &origin.objects,
             covered: &covered,
+            copied: &sights.copied(),
         },
         base.facts,
     );
     if opening.start == Start::Uncommitted {
-        record.start_tree = carry(project, opening, &record, &repository, &origin.person)?;
+        record.start_tree = carry(project, opening, &record, &repository, &dirty)?;
     }
     for part in [HALVES, "root", "git"].map(|part| session.join(part)) {
         if part.exists() {
             files::give(&part, opening.owner)?;
         }
     }
-    Ok(record)
+    Ok(Made { record, sights })
+}
+
+/// The person's uncommitted files, when the session starts from them.
+fn uncommitted(
+    project: &Project,
+    opening: &Opening,
+    store: &Store,
+    person: &Person,
+) -> Result<Vec<PathBuf>, WorkspaceFault> {
+    match opening.start {
+        Start::Committed => Ok(Vec::new()),
+        Start::Uncommitted => dirty::paths(project, store.directory(), person),
+    }
 }
 
 /// What a workspace takes from the project and the person, besides the tree.
@@ -176,12 +199,6 @@ pub(crate) fn person(project: &Project) -> Result<Person, WorkspaceFault> {
     })
 }
 
-/// The paths under the cage's own mounts: `covered`, and `chock.zon` when there is one.
-pub(crate) fn covers(project: &Project, covered: &[PathBuf]) -> Vec<PathBuf> {
-    let own = project_file(project).map(|cover| cover.name);
-    covered.iter().cloned().chain(own).collect()
-}
-
 /// Those of `covered` that are in the committed tree, and those that are not.
 fn split_by_tracked(
     repository: &Repository,
@@ -241,15 +258,13 @@ fn carry(
     opening: &Opening,
     record: &Record,
     repository: &Repository,
-    person: &Person,
+    paths: &[PathBuf],
 ) -> Result<TreeId, WorkspaceFault> {
-    let store = Store::at(&opening.session);
-    let paths = dirty::paths(project, store.directory(), person)?;
     let base = repository
         .find_tree(record.base_tree.0)
         .map_err(|source| WorkspaceFault::Objects { what: "read the committed tree", source })?;
-    let is_covered = |path: &PathBuf| record.covered.iter().any(|cover| path.starts_with(cover));
-    let paths: Vec<_> = paths.into_iter().filter(|path| !is_covered(path)).collect();
+    let is_covered = |path: &&PathBuf| record.covered.iter().any(|cover| path.starts_with(cover));
+    let paths: Vec<_> = paths.iter().filter(|path| !is_covered(path)).cloned().collect();
     let top = top(&opening.session, record.method);
     dirty::carry(project, &paths, &base, &top, marks(record.method))?;
     let snapshot = scan_session(&opening.session, record, None);
@@ -305,7 +320,12 @@ fn top(session: &Path, method: Method) -> PathBuf {
 }
 
 /// Says where the parts of the workspace in `session` are.
-pub(crate) fn layout(project: &Project, session: &Path, record: &Record) -> Layout {
+pub(crate) fn layout(
+    project: &Project,
+    session: &Path,
+    record: &Record,
+    bound: &[Bound],
+) -> Layout {
     let base = Base::place(Path::new(&record.cache), record.base_tree, record.owner);
     let halves = match record.method {
         Method::Overlay => {
@@ -328,12 +348,32 @@ pub(crate) fn layout(project: &Project, session: &Path, record: &Record) -> Layo
         objects,
         hidden,
         read_only: project_file(project).into_iter().collect(),
+        shared: shared(project, session, record, bound),
         owner: record.owner,
         project_git: project.project_git(),
     }
 }
 
-fn project_file(project: &Project) -> Option<Cover> {
+/// Says how bound paths are shown. A copy in the workspace needs no mount.
+fn shared(project: &Project, session: &Path, record: &Record, bound: &[Bound]) -> Vec<Shared> {
+    let shared = bound.iter().filter_map(|bound| {
+        let own_copy = bound.is_copied_with(record.method);
+        let sharing = match bound.mode {
+            BindMode::ReadOnly if own_copy => Sharing::ReadOnlyCopy,
+            BindMode::ReadOnly => Sharing::ReadOnly,
+            BindMode::Write => Sharing::Write,
+            BindMode::Copy | BindMode::TempCopy => return None,
+        };
+        let host = match sharing {
+            Sharing::ReadOnlyCopy => top(session, record.method).join(&bound.name),
+            Sharing::ReadOnly | Sharing::Write => project.root().join(&bound.real),
+        };
+        Some(Shared { host, name: bound.name.clone(), kind: bound.kind, sharing })
+    });
+    shared.collect()
+}
+
+pub(crate) fn project_file(project: &Project) -> Option<Cover> {
     let host = project.root().join(PROJECT_FILE);
     let is_file = host.symlink_metadata().is_ok_and(|found| found.is_file());
     is_file.then(|| Cover { host, name: PathBuf::from(PROJECT_FILE) })

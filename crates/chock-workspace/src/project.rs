@@ -208,9 +208,59 @@ pub enum Notice {
         count: u64,
     },
 
+    /// What no tool may read is in git's objects, which no cover reaches.
+    #[error(
+        "`deny_read` covers {} that git tracks: the content can still be read from git's objects, \
+         as `git show` does; `.tracked = .refuse` in the row refuses a session then",
+        listed(paths)
+    )]
+    TrackedDenied {
+        /// The paths, at least one.
+        paths: Vec<PathBuf>,
+    },
+
+    /// A path that no tool may read cannot be covered, and cannot be there either.
+    #[error(
+        "`deny_read` names `{}`, but `{}` is a file: what a session makes there is its own",
+        .path.display(), .file.display()
+    )]
+    NeverThere {
+        /// The path.
+        path: PathBuf,
+        /// The file that stands in its way.
+        file: PathBuf,
+    },
+
+    /// The session has an ignored path of the project.
+    #[error("bound: `{}` of the project is in the session, {how}", .name.display())]
+    Bound {
+        /// The path.
+        name: PathBuf,
+        /// In which way.
+        how: &'static str,
+    },
+
+    /// Sockets, FIFOs and devices stayed outside.
+    #[error("{count} sockets, FIFOs or devices were left out of the copies of bound paths")]
+    SpecialLeftOut {
+        /// How many.
+        count: u64,
+    },
+
     /// The history ends early.
     #[error("this is a shallow clone: the session sees as much of the history as you do")]
     Shallow,
+}
+
+/// The first of some paths, and how many more there are.
+fn listed(paths: &[PathBuf]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<_> =
+        paths.iter().take(SHOWN).map(|path| format!("`{}`", path.display())).collect();
+    match paths.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// Why a directory cannot be a project. One clear sentence each.

@@ -30,6 +30,9 @@ pub(crate) struct Record {
     /// Real paths of the borrowed object directories, in order.
     pub(crate) objects: Vec<OsString>,
     pub(crate) covered: Vec<OsString>,
+    /// Ignored paths that were copied in, relative to the top.
+    #[serde(default)]
+    pub(crate) copied: Vec<OsString>,
 }
 
 /// The parts of a [`Record`] that are known at the start.
@@ -43,6 +46,7 @@ pub(crate) struct Beginning<'a> {
     pub(crate) commit: Option<String>,
     pub(crate) objects: &'a [PathBuf],
     pub(crate) covered: &'a [PathBuf],
+    pub(crate) copied: &'a [PathBuf],
 }
 
 impl Record {
@@ -60,6 +64,7 @@ impl Record {
             start_commit: beginning.commit,
             objects: strings(beginning.objects),
             covered: strings(beginning.covered),
+            copied: strings(beginning.copied),
         }
     }
 

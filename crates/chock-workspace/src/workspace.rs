@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use crate::base::BaseFacts;
 use crate::record::Record;
 use crate::store::NOTES;
+use crate::wishes::{self, Made};
 use crate::{
-    Layout, Method, Notice, Owner, Project, Snapshot, SnapshotFault, Store, StoreFault, TreeId,
-    bare, dirty, make, notes, remove, size,
+    Bind, CoverRow, Covered, Layout, Method, Notice, Owner, Project, Snapshot, SnapshotFault,
+    Store, StoreFault, TreeId, bare, dirty, make, notes, remove, size,
 };
 
 /// How to make a workspace.
@@ -28,9 +29,11 @@ pub struct Opening {
     pub owner: Option<Owner>,
     /// Where the session starts from.
     pub start: Start,
-    /// Paths relative to the top that the cage covers, so that the session cannot
-    /// change them: denied files. The session's git is told to leave them alone.
-    pub covered: Vec<PathBuf>,
+    /// What the cage covers, so that no tool can read it. The session's git is told to
+    /// leave it alone.
+    pub covered: Vec<CoverRow>,
+    /// Ignored paths of the project that the session gets.
+    pub binds: Vec<Bind>,
 }
 
 /// Where a session starts from.
@@ -51,6 +54,7 @@ pub struct Workspace {
     session: PathBuf,
     layout: Layout,
     notices: Vec<Notice>,
+    covered: Vec<Covered>,
     record: Record,
     store: Store,
     lock: File,
@@ -68,21 +72,22 @@ impl Workspace {
         if Record::exists(session) {
             return Err(WorkspaceFault::Exists { path: session.clone() });
         }
-        let made = make::all(project, opening).and_then(|record| {
-            record.write(session)?;
-            Ok(record)
+        let made = make::all(project, opening).and_then(|made| {
+            made.record.write(session)?;
+            Ok(made)
         });
-        let record = made.inspect_err(|_| {
+        let made = made.inspect_err(|_| {
             // The first fault is the one to tell. What is left here is removed by the next start.
             let _left_behind = remove::tree(session);
         })?;
-        Ok(Self::whole(project, session.clone(), record, lock))
+        Ok(Self::whole(project, session.clone(), made, lock))
     }
 
     /// Opens the workspace of an earlier process again, as that left it.
     ///
-    /// `covered` is added to what the workspace was made with. A base that is gone
-    /// from the cache is made again.
+    /// `covered` is added to what the workspace was made with. Of `binds` only what is
+    /// shared counts: copies are as the session left them. A base that is gone from the
+    /// cache is made again.
     ///
     /// # Errors
     ///
@@ -91,7 +96,8 @@ impl Workspace {
     pub fn open(
         project: &Project,
         session: &Path,
-        covered: &[PathBuf],
+        covered: &[CoverRow],
+        binds: &[Bind],
     ) -> Result<Self, WorkspaceFault> {
         if !Record::exists(session) {
             return Err(WorkspaceFault::Missing { path: session.to_owned() });
@@ -105,18 +111,21 @@ impl Workspace {
         let store = Store::at(session);
         bare::sweep(store.directory())?;
         make::base(project, store.directory(), &record)?;
-        for path in make::covers(project, covered) {
+        let sights = wishes::again(project, &store, &record, (covered, binds))?;
+        for path in sights.names(project) {
             if !record.covered.iter().any(|known| known == path.as_os_str()) {
                 record.covered.push(path.into());
             }
         }
         record.write(session)?;
-        Ok(Self::whole(project, session.to_owned(), record, lock))
+        Ok(Self::whole(project, session.to_owned(), Made { record, sights }, lock))
     }
 
-    fn whole(project: &Project, session: PathBuf, record: Record, lock: File) -> Self {
-        let layout = make::layout(project, &session, &record);
+    fn whole(project: &Project, session: PathBuf, made: Made, lock: File) -> Self {
+        let Made { record, sights } = made;
+        let layout = make::layout(project, &session, &record, &sights.bound);
         let mut notices = project.notices().to_vec();
+        notices.extend(sights.notices);
         let BaseFacts { lfs_pointers, submodules } = record.base_facts;
         if lfs_pointers > 0 {
             notices.push(Notice::LfsPointers { count: lfs_pointers });
@@ -125,7 +134,7 @@ impl Workspace {
             notices.push(Notice::Submodules { count: submodules });
         }
         let store = Store::at(&session);
-        Self { session, layout, notices, record, store, lock }
+        Self { session, layout, notices, covered: sights.covered, record, store, lock }
     }
 
     /// Where everything is, and where it belongs inside.
@@ -138,6 +147,12 @@ impl Workspace {
     #[must_use]
     pub fn notices(&self) -> &[Notice] {
         &self.notices
+    }
+
+    /// The paths that the cage covers, each with the row it comes from.
+    #[must_use]
+    pub fn covered(&self) -> &[Covered] {
+        &self.covered
     }
 
     /// The committed tree that the base is a checkout of.
@@ -290,6 +305,33 @@ pub enum WorkspaceFault {
         what: &'static str,
         /// The last line that git wrote, with odd characters replaced.
         said: String,
+    },
+
+    /// What rules of the project are about cannot be found, or not be held.
+    #[error("cannot hold the rules of this project: {what}")]
+    Rules {
+        /// What stands in the way, and what to do.
+        what: String,
+    },
+
+    /// Git tracks a path whose row refuses a session then.
+    #[error(
+        "git tracks `{}`, and its row of `deny_read` says `.tracked = .refuse`: its content is in \
+         git's objects, where no cover reaches; `git rm --cached` it, or change the row",
+        .path.display()
+    )]
+    Tracked {
+        /// The path.
+        path: PathBuf,
+    },
+
+    /// An ignored path cannot be given to the session.
+    #[error("cannot bind `{}`: {why}", .name.display())]
+    Bind {
+        /// The path.
+        name: PathBuf,
+        /// What stands in the way.
+        why: String,
     },
 
     /// The object store could not be opened.

@@ -204,6 +204,7 @@ fn open_workspace(scratch: &Path, project: &Path) -> Answer<(Project, Workspace)
         owner: is_root().then_some(Owner { uid: SESSION, gid: SESSION }),
         start: Start::Committed,
         covered: Vec::new(),
+        binds: Vec::new(),
     };
     let workspace = Workspace::create(&project, &opening)?;
     Ok((project, workspace))

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use chock_config::Limit;
 use chock_sandbox::{Access, Applied, HOME, Mount};
-use chock_tools::cage::{Compiled, Grant};
+use chock_tools::cage::Compiled;
 use serde_json::{Value, json};
 
+use crate::filter_words::word;
 use crate::settings::Settings;
 use crate::visible::visible_line;
 
@@ -102,10 +103,6 @@ impl CageWords<'_> {
 
     fn filter_rows(&self) -> [String; 2] {
         let filter = self.compiled.cage.filter;
-        let word = |grant| match grant {
-            Grant::Allow => "allow",
-            Grant::Deny => "deny",
-        };
         [
             format!("sandbox.jit     {}", word(filter.jit)),
             format!("sandbox.debug   {}", word(filter.debug)),
@@ -137,8 +134,12 @@ fn place(mount: &Mount) -> Place<'_> {
                 Access::ReadOnly => "read only",
                 Access::ReadWrite => "writable",
             };
-            let moved = (source != target).then(|| format!("from {}", source.display()));
-            Place { access, path, more: moved.unwrap_or_default() }
+            let more = match (source == target, access) {
+                (false, _) => format!("from {}", source.display()),
+                (true, "writable") => "the real one".to_owned(),
+                (true, _) => String::new(),
+            };
+            Place { access, path, more }
         }
         Mount::View { source, target, .. } => {
             let moved = (source != target).then(|| format!("from {}", source.display()));

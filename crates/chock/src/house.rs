@@ -21,7 +21,9 @@ use chock_workspace::{Halves, Method, Opening, Project, Start, Workspace};
 use crate::asker::TerminalAsker;
 use crate::control::Control;
 use crate::exit::{Failure, causes};
+use crate::filter_words;
 use crate::found::Found;
+use crate::kept;
 use crate::keys;
 use crate::program::{Program, clock};
 use crate::settings::Settings;
@@ -176,7 +178,11 @@ fn furnish<'a>(
         keeper: site.keeper,
         project: project.root().to_owned(),
         directory: directory.clone(),
-        walls: Walls::of(&site.compiled.cage, project.root()),
+        walls: Walls::of(&site.compiled.cage, project.root()).naming(kept::rows(
+            &site.workspace,
+            project.root(),
+            &settings.effective.project.deny_read,
+        )),
         environment: site.compiled.environment,
         shell: site.compiled.shell,
         outputs: site.outputs,
@@ -311,6 +317,9 @@ pub(crate) fn prepare(
     for notice in workspace.notices() {
         warn(show, &notice.to_string());
     }
+    for words in filter_words::unusual(ground.settings.filter()) {
+        warn(show, words);
+    }
     let started = std::thread::scope(|scope| {
         // Looking at the whole project takes a while; the keeper starts meanwhile.
         let counted = (!ground.resumes && !ground.allow_dirty)
@@ -357,7 +366,8 @@ fn finish_site(
             causes(&fault)
         ))
     })?;
-    let layers: Vec<_> = keeper.layers().iter().map(layer_words).collect();
+    let mut layers: Vec<_> = keeper.layers().iter().map(layer_words).collect();
+    layers.extend(filter_words::rows(compiled.cage.filter));
     Ok(Site { workspace, keeper, layers, outputs, compiled })
 }
 
@@ -372,17 +382,25 @@ fn open_workspace(
     method: Method,
 ) -> Result<Workspace, Failure> {
     let session = ground.found.work();
-    let covered = ground.settings.denied();
+    let wishes = &ground.settings.effective.project;
+    let (covered, binds) = (kept::covers(&wishes.deny_read), kept::binds(&wishes.binds));
     let workspace = if ground.resumes {
-        Workspace::open(project, &session, &covered)
+        Workspace::open(project, &session, &covered, &binds)
     } else {
         let start = if ground.allow_dirty { Start::Uncommitted } else { Start::Committed };
         let cache = program.places.cache.clone();
         make_private(&cache)?;
         let owner = program.owner();
-        Workspace::create(project, &Opening { session, cache, method, owner, start, covered })
+        let opening = Opening { session, cache, method, owner, start, covered, binds };
+        Workspace::create(project, &opening)
     };
-    workspace.map_err(|fault| Failure::because(&fault))
+    workspace.map_err(|fault| {
+        if !ground.resumes {
+            // Nothing is in it yet; what cannot be removed is only an empty directory.
+            let _ = fs::remove_dir(outputs(ground.found));
+        }
+        Failure::because(&fault)
+    })
 }
 
 /// What a keeper is started with, besides its workspace.
@@ -394,7 +412,8 @@ struct Place<'a> {
 }
 
 fn start_keeper(place: &Place<'_>, workspace: &Workspace) -> Result<Started, SandboxFault> {
-    let rules = place.settings.cage_rules(place.program, place.outputs);
+    let denied = kept::denied(workspace);
+    let rules = place.settings.cage_rules(place.program, place.outputs, denied);
     let host = place.program.host();
     let compiled = chock_tools::cage::compile(workspace.layout(), &host, &rules);
     let keeper = Keeper::start(place.options, &compiled.cage)?;

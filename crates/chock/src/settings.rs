@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use chock_agent::Budget;
@@ -12,7 +12,7 @@ use chock_config::{
 };
 use chock_policy::{Action, Decision, Lineage, Ratchet, Request, Table, decide};
 use chock_tools::Times;
-use chock_tools::cage::{CageRules, CoverKind, Denied, Filter, Grant, Home, ToolchainRules};
+use chock_tools::cage::{CageRules, Denied, Filter, Grant, Home, ToolchainRules};
 use sha2::{Digest, Sha256};
 
 use crate::exit::{Failure, causes};
@@ -90,19 +90,28 @@ impl Settings {
     }
 
     /// Says what a call may reach, as far as rules and limits decide.
-    pub(crate) fn cage_rules(&self, program: &Program, outputs: &Path) -> CageRules {
+    pub(crate) fn cage_rules(
+        &self,
+        program: &Program,
+        outputs: &Path,
+        denied: Vec<Denied>,
+    ) -> CageRules {
         let project = &self.effective.project;
-        let denied = self.denied().into_iter().map(|path| Denied { path, kind: CoverKind::File });
         let named = |variable: &Spanned<VariableName>| OsString::from(variable.value.as_str());
         CageRules {
             limits: self.cage_limits(),
-            filter: Filter { jit: self.grant("sandbox.jit"), debug: self.grant("sandbox.debug") },
-            denied: denied.collect(),
+            filter: self.filter(),
+            denied,
             variables: project.environment.iter().map(named).collect(),
             toolchains: self.toolchains(program),
             outputs: outputs.to_owned(),
             home: Home::Scratch { bytes: HOME_BYTES },
         }
+    }
+
+    /// Says what the rows of the table make of the system call filter.
+    pub(crate) fn filter(&self) -> Filter {
+        Filter { jit: self.grant("sandbox.jit"), debug: self.grant("sandbox.debug") }
     }
 
     /// Says whether a row of the table changes the system call filter.
@@ -124,12 +133,6 @@ impl Settings {
             remove: names.iter().map(|name| name.value.as_str().to_owned()).collect(),
             remove_paths: paths.iter().map(|path| resolve(&path.value)).collect(),
         }
-    }
-
-    /// Lists the denied paths, relative to the project.
-    pub(crate) fn denied(&self) -> Vec<PathBuf> {
-        let denied = &self.effective.project.deny_read;
-        denied.iter().map(|path| PathBuf::from(path.value.as_str())).collect()
     }
 
     /// Says how many replies one run may have.

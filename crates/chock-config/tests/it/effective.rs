@@ -116,8 +116,51 @@ fn the_list_has_every_value_and_its_origin() {
         "deny_read = .env (chock.zon:4:25)",
         "environment = A (chock.zon:5:27)",
         "policy.rules = .{ .action = \"git.push\", .decision = .deny } (chock.zon:2:35)",
+        "sandbox.jit = allow (shipped default)",
+        "sandbox.debug = deny (shipped default)",
     ];
     assert_eq!(list, expected);
     let defaults = fold(".{}", ".{}", Flags::default(), machine(8, 16)).rows();
     assert_eq!((defaults[0].name.as_str(), defaults[0].value.as_str()), ("max_turns", "200"));
+}
+
+#[test]
+fn the_rows_that_change_the_filter_are_shown_as_they_count() {
+    // (rows, jit, debug)
+    let cases = [
+        ("", "allow (shipped default)", "deny (shipped default)"),
+        (
+            ".{ .action = \"sandbox.jit\", .decision = .deny }",
+            "deny (chock.zon:1:30)",
+            "deny (shipped default)",
+        ),
+        (
+            ".{ .action = \"sandbox.*\", .decision = .ask }",
+            "deny (chock.zon:1:30)",
+            "deny (chock.zon:1:30)",
+        ),
+        (
+            ".{ .action = \"sandbox.debug\", .decision = .allow }",
+            "allow (shipped default)",
+            "allow (chock.zon:1:30)",
+        ),
+    ];
+    for (rules, jit, debug) in cases {
+        let project = format!(".{{ .policy = .{{ .rules = .{{ {rules} }} }} }}");
+        let rows = fold(".{}", &project, Flags::default(), machine(8, 16)).rows();
+        for (name, expected) in [("sandbox.jit", jit), ("sandbox.debug", debug)] {
+            let row = rows.iter().find(|row| row.name == name).unwrap();
+            assert_eq!(format!("{} ({})", row.value, row.origin), expected, "{rules}");
+        }
+    }
+}
+
+#[test]
+fn binds_and_denied_paths_are_listed() {
+    let project = ".{ .deny_read = .{ .{ .path = \"a/\", .tracked = .refuse } },
+        .workspace = .{ .binds = .{ .{ .name = \"d\", .mode = .copy } } } }";
+    let rows = fold(".{}", project, Flags::default(), machine(8, 16)).rows();
+    let value = |name: &str| rows.iter().find(|row| row.name == name).unwrap().value.clone();
+    assert_eq!(value("deny_read"), "a/ (refused when git tracks it)");
+    assert_eq!(value("workspace.binds"), ".{ .name = \"d\", .mode = .copy, .required = true }");
 }

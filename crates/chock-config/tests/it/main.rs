@@ -6,6 +6,7 @@ mod choice;
 mod docs;
 mod effective;
 mod file;
+mod paths;
 mod person;
 mod project;
 mod properties;

@@ -85,6 +85,37 @@ fn every_variable_widens() {
 }
 
 #[test]
+fn every_bind_widens_and_says_how_far() {
+    let project = read(
+        ".{ .workspace = .{ .binds = .{
+            .{ .name = \"./data/\", .mode = .read_only },
+            .{ .name = \"a*\u{202e}\", .mode = .temp_copy },
+            .{ .name = \"out\", .mode = .write, .required = false } } } }",
+    );
+    let found = widening(&project).unwrap();
+    let rows: Vec<_> = found.items.iter().map(|item| item.text.as_str()).collect();
+    let expected = [
+        ".workspace.binds = .{ .{ .name = \"data/\", .mode = .read_only, .required = true } }",
+        ".workspace.binds = .{ .{ .name = \"a*\\u{202e}\", .mode = .temp_copy, .required = false } }",
+        ".workspace.binds = .{ .{ .name = \"out\", .mode = .write, .required = false } }",
+    ];
+    assert_eq!(rows, expected);
+    assert!(found.items[2].effect.contains("WRITE THE REAL ONE"), "{found:?}");
+    assert!(project.without_widening().binds.is_empty());
+    // Another mode is another wish.
+    let digest = |mode: &str| {
+        let text = format!(
+            ".{{ .workspace = .{{ .binds = .{{ .{{ .name = \"a\", .mode = .{mode} }} }} }} }}"
+        );
+        widening(&read(&text)).unwrap().digest
+    };
+    let mut digests = ["read_only", "copy", "temp_copy", "write"].map(digest).to_vec();
+    digests.sort();
+    digests.dedup();
+    assert_eq!(digests.len(), 4);
+}
+
+#[test]
 fn what_only_narrows_needs_nobody() {
     let project = read(
         ".{ .budget = .{ .max_tokens = 5 }, .deny_read = .{ \".env\" }, .limits = .{ .processes = 9 },

@@ -158,6 +158,7 @@ impl Yard {
             }],
             hidden: vec!["/run/chock/objects/0/info/alternates".into()],
             read_only: vec![Cover { host: self.at("chock.zon"), name: "chock.zon".into() }],
+            shared: Vec::new(),
             owner: None,
             project_git: ProjectGit::Directory,
         }

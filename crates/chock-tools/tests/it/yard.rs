@@ -247,6 +247,7 @@ fn open_workspace(yard: &Path, project: &Path) -> Workspace {
         owner: is_root().then_some(Owner { uid: PLAIN, gid: PLAIN }),
         start: Start::Committed,
         covered: Vec::new(),
+        binds: Vec::new(),
     };
     Workspace::create(&project, &opening).expect("a workspace")
 }

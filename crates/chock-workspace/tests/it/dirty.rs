@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use chock_workspace::{Method, Start};
+use chock_workspace::{CoverRow, Kind, Method, Start};
 
 use crate::yard::{Yard, assert_same, changes, everything, list, put, rows, text, top};
 
@@ -92,7 +92,8 @@ fn covered_files_are_not_carried_in() {
     yard.write("private/key", "key\n");
     let mut opening = yard.opening("one.work");
     opening.start = Start::Uncommitted;
-    opening.covered = vec!["secret.env".into(), "private".into()];
+    opening.covered =
+        vec![CoverRow::name("secret.env", Kind::File), CoverRow::name("private", Kind::Directory)];
     let workspace = yard.workspace_with(opening);
     assert_eq!(workspace.start_tree(), workspace.base_tree());
     assert_eq!(top(&workspace).read_dir().unwrap().count(), 0);

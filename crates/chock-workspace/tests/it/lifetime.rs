@@ -19,7 +19,7 @@ fn a_workspace_is_opened_again_as_it_was_left() {
     yard.commit("second");
     fs::remove_dir_all(yard.path("cache")).unwrap();
     let session = yard.path("state/one.work");
-    let workspace = Workspace::open(&yard.find().unwrap(), &session, &[]).unwrap();
+    let workspace = Workspace::open(&yard.find().unwrap(), &session, &[], &[]).unwrap();
     assert_eq!(*workspace.layout(), layout);
     assert_eq!(workspace.start_tree(), start);
     assert_eq!(workspace.snapshot().unwrap(), snapshot);
@@ -35,30 +35,30 @@ fn one_workspace_has_one_owner() {
     let yard = Yard::filled();
     let project = yard.find().unwrap();
     let session = yard.path("state/one.work");
-    let missing = Workspace::open(&project, &session, &[]).unwrap_err();
+    let missing = Workspace::open(&project, &session, &[], &[]).unwrap_err();
     assert!(matches!(missing, WorkspaceFault::Missing { .. }), "{missing}");
     let workspace = yard.workspace();
-    let busy = Workspace::open(&project, &session, &[]).unwrap_err();
+    let busy = Workspace::open(&project, &session, &[], &[]).unwrap_err();
     assert!(matches!(busy, WorkspaceFault::InUse { .. }), "{busy}");
     // Whoever inherited the descriptor keeps the workspace.
     let inherited = rustix::io::fcntl_dupfd_cloexec(workspace.lock(), 0).unwrap();
     drop(workspace);
-    let busy = Workspace::open(&project, &session, &[]).unwrap_err();
+    let busy = Workspace::open(&project, &session, &[], &[]).unwrap_err();
     assert!(matches!(busy, WorkspaceFault::InUse { .. }), "{busy}");
     drop(inherited);
     // A program that another test starts holds a copy from its fork to its exec.
     let free = (0..500).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
-        Workspace::open(&project, &session, &[]).ok()
+        Workspace::open(&project, &session, &[], &[]).ok()
     });
     drop(free.expect("the lock is let go"));
     let exists = Workspace::create(&project, &yard.opening("one.work")).unwrap_err();
     assert!(matches!(exists, WorkspaceFault::Exists { .. }), "{exists}");
     let other = Yard::filled();
-    let wrong = Workspace::open(&other.find().unwrap(), &session, &[]).unwrap_err();
+    let wrong = Workspace::open(&other.find().unwrap(), &session, &[], &[]).unwrap_err();
     assert!(matches!(wrong, WorkspaceFault::OtherProject { .. }), "{wrong}");
     fs::write(session.join("workspace.json"), "{").unwrap();
-    let damaged = Workspace::open(&project, &session, &[]).unwrap_err();
+    let damaged = Workspace::open(&project, &session, &[], &[]).unwrap_err();
     assert!(matches!(damaged, WorkspaceFault::Damaged { .. }), "{damaged}");
 }
 
@@ -80,7 +80,7 @@ fn rests_of_a_killed_snapshot_are_swept() {
     drop(yard.workspace());
     let session = yard.path("state/one.work");
     put(&session, "store/objects/tmp_object_git2_x", "x\n");
-    let workspace = Workspace::open(&yard.find().unwrap(), &session, &[]).unwrap();
+    let workspace = Workspace::open(&yard.find().unwrap(), &session, &[], &[]).unwrap();
     assert!(!session.join("store/objects/tmp_object_git2_x").exists());
     assert!(workspace.snapshot().is_ok());
 }
@@ -98,7 +98,7 @@ fn takes_snapshots_until_killed() {
     };
     let project = chock_workspace::Project::find(project.as_ref(), &around).unwrap();
     let session = std::path::PathBuf::from(std::env::var_os("SESSION").unwrap());
-    let workspace = Workspace::open(&project, &session, &[]).unwrap();
+    let workspace = Workspace::open(&project, &session, &[], &[]).unwrap();
     println!("ready");
     for turn in 0.. {
         for number in 0..20 {
@@ -139,7 +139,7 @@ fn snapshots_killed_at_any_moment_leave_a_store_that_works() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        let workspace = Workspace::open(&yard.find().unwrap(), &session, &[]).unwrap();
+        let workspace = Workspace::open(&yard.find().unwrap(), &session, &[], &[]).unwrap();
         assert!(!has_rest(&objects), "run {run}");
         let snapshot = workspace.snapshot().unwrap();
         workspace.store().changes(workspace.start_tree(), snapshot.tree).unwrap();

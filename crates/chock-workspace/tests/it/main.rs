@@ -5,7 +5,9 @@
 #![expect(clippy::print_stdout, reason = "a test started by another says when it is ready")]
 
 mod base;
+mod binds;
 mod changes;
+mod covers;
 mod dirty;
 mod edits;
 mod git_inside;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use chock_workspace::{Halves, Workspace};
+use chock_workspace::{CoverRow, Halves, Kind, Workspace};
 
 use crate::yard::{State, Yard, assert_same, changes, everything, rows, text};
 
@@ -174,7 +174,7 @@ fn covered_files_do_not_break_git_inside() {
     yard.write("chock.zon", ".{}\n");
     yard.commit("with a secret");
     let mut opening = yard.opening("one.work");
-    opening.covered = vec!["secret.env".into()];
+    opening.covered = vec![CoverRow::name("secret.env", Kind::File)];
     let workspace = yard.workspace_with(opening);
     assert_eq!(workspace.layout().read_only[0].name, Path::new("chock.zon"));
     let script = r#"

@@ -118,6 +118,7 @@ impl Yard {
             owner: None,
             start: Start::Committed,
             covered: Vec::new(),
+            binds: Vec::new(),
         }
     }
 

@@ -1,10 +1,12 @@
 //! `chock doctor`: which layers of the sandbox hold on this machine.
 
+use chock_config::{Flags, Row};
 use chock_sandbox::{State, Survey, SurveyOptions};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
 use crate::program::Program;
+use crate::settings::{Consent, Settings};
 use crate::terminal::{Terminal, Weight};
 
 /// Show which sandbox layers hold on this machine
@@ -24,11 +26,17 @@ pub(crate) fn run(
     args: &DoctorArgs,
 ) -> Result<Exit, Failure> {
     let survey = survey(program)?;
+    let policy = policy(program, terminal);
     if args.json {
-        let object = json!({ "can_contain": survey.can_contain(), "rows": survey.rows() });
+        let policy: Vec<_> = policy
+            .iter()
+            .map(|row| json!({ "name": row.name, "value": row.value, "origin": row.origin.to_string() }))
+            .collect();
+        let (can_contain, rows) = (survey.can_contain(), survey.rows());
+        let object = json!({ "can_contain": can_contain, "rows": rows, "policy": policy });
         terminal.answer(&object.to_string())?;
     } else {
-        write_table(terminal, &survey)?;
+        write_table(terminal, &survey, &policy)?;
     }
     Ok(if survey.can_contain() { Exit::Finished } else { Exit::CannotContain })
 }
@@ -43,7 +51,24 @@ pub(crate) fn survey(program: &Program) -> Result<Survey, Failure> {
     Ok(chock_sandbox::survey(&SurveyOptions { keeper: program.keeper_options()?, scratch }))
 }
 
-fn write_table(terminal: &mut Terminal, survey: &Survey) -> Result<(), Failure> {
+/// Finds the rows that change the filter of system calls: in this project, if here is one.
+fn policy(program: &Program, terminal: &mut Terminal) -> Vec<Row> {
+    let settings = program.project(None).ok().map(|project| {
+        Settings::read(program, project.root(), Flags::default(), Consent::Tell, terminal)
+    });
+    let settings = match settings {
+        Some(Ok(settings)) => settings,
+        Some(Err(failure)) => {
+            terminal.say(Weight::Warn, &failure.message);
+            Settings::shipped()
+        }
+        None => Settings::shipped(),
+    };
+    let rows = settings.effective.rows().into_iter();
+    rows.filter(|row| row.name.starts_with("sandbox.")).collect()
+}
+
+fn write_table(terminal: &mut Terminal, survey: &Survey, policy: &[Row]) -> Result<(), Failure> {
     for row in survey.rows() {
         let (word, weight) = match (row.state, row.blocks) {
             (State::On, _) => ("on", Weight::Good),
@@ -56,6 +81,9 @@ fn write_table(terminal: &mut Terminal, survey: &Survey) -> Result<(), Failure> 
         if !row.cure.is_empty() {
             terminal.answer(&format!("{:<29}{}", "", row.cure))?;
         }
+    }
+    for Row { name, value, origin } in policy {
+        terminal.answer(&format!("{name:<18} {value:<9} {origin}"))?;
     }
     let (verdict, weight) = if survey.can_contain() {
         ("A session can be contained on this machine.", Weight::Good)

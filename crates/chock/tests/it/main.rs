@@ -1,8 +1,10 @@
 //! The whole program, against a real git, a real kernel and a strict provider.
 
 mod ask;
+mod binds;
 mod cases;
 mod denials;
+mod deny;
 mod exec;
 mod fake;
 mod input;
@@ -10,6 +12,7 @@ mod json;
 mod kill;
 mod machine;
 mod observe;
+mod rows;
 mod scenarios;
 mod screen;
 mod tasks;
