@@ -151,3 +151,29 @@ pub(crate) fn add(covered: &mut Vec<Covered>, found: Covered) -> Result<(), Work
     covered.push(found);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_path_is_covered_once_and_none_is_lost(
+            paths in prop::collection::vec("[ab](/[ab]){0,4}", 0..40),
+        ) {
+            let mut covered = Vec::new();
+            for path in &paths {
+                let found = Covered { path: path.into(), kind: Kind::File, row: 0 };
+                add(&mut covered, found).expect("few paths");
+            }
+            for path in &paths {
+                let over = covered.iter().filter(|cover| Path::new(path).starts_with(&cover.path));
+                prop_assert_eq!(over.count(), 1, "{} {:?}", path, covered);
+            }
+            let is_given = |cover: &Covered| paths.iter().any(|path| cover.path == Path::new(path));
+            prop_assert!(covered.iter().all(is_given));
+        }
+    }
+}

@@ -68,6 +68,7 @@ pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Made, Workspac
     let recipe = Recipe { git: &project.git, store: store.directory(), tree, owner: opening.owner };
     let base = Base::ensure(&opening.cache, &recipe)?;
     make_halves(session, &base, opening.method)?;
+    sights.take_out(&top(session, opening.method))?;
     sights.copy_in(project, &matcher, &top(session, opening.method))?;
     let covered = sights.names(project);
     let (tracked, untracked) = split_by_tracked(&repository, tree, &covered)?;
@@ -312,7 +313,7 @@ fn marks(method: Method) -> Marks {
     }
 }
 
-fn top(session: &Path, method: Method) -> PathBuf {
+pub(crate) fn top(session: &Path, method: Method) -> PathBuf {
     match method {
         Method::Overlay => session.join(HALVES).join("upper"),
         Method::Copy => session.join("root"),

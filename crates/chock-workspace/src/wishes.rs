@@ -1,8 +1,10 @@
 //! What a session is given besides the committed tree, and what is kept from it.
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use git2::Repository;
+use rustix::io::Errno;
 
 use crate::binds::{self, BindMode, Bound};
 use crate::copy::Copier;
@@ -14,6 +16,7 @@ use crate::tracked::Tracked;
 use crate::upper::Found;
 use crate::{
     Bind, CoverRow, Kind, Method, Notice, Opening, Project, Store, TreeId, WorkspaceFault, make,
+    remove,
 };
 
 /// A workspace that was just made or opened.
@@ -53,10 +56,11 @@ pub(crate) fn first(
 /// Finds what the rules of an earlier session come to now. Its copies are as it left them.
 pub(crate) fn again(
     project: &Project,
-    store: &Store,
+    session: &Path,
     record: &Record,
     (covered, binds): (&[CoverRow], &[Bind]),
 ) -> Result<Sights, WorkspaceFault> {
+    let store = &Store::at(session);
     let repository = store.repository().map_err(|source| WorkspaceFault::Store { source })?;
     let ground = Ground { project, store, repository: &repository, tree: record.start_tree };
     let is_shared = |bind: &&Bind| matches!(bind.mode, BindMode::ReadOnly | BindMode::Write);
@@ -65,7 +69,17 @@ pub(crate) fn again(
     // Where nothing but copies can be shown, what is not copied yet would need one now.
     let is_there = |bound: &Bound| record.copied.iter().any(|name| *name == bound.name);
     sights.bound.retain(|bound| !bound.is_copied_with(record.method) || is_there(bound));
+    let top = host::open_root(&make::top(session, record.method))?;
+    sights.covered.retain(|cover| !is_replaced(top.as_fd(), &cover.path));
     Ok(sights)
+}
+
+/// Whether the session put a file or a link of its own where the way to `path` was. What the
+/// base has there is hidden for good then, and a cover has nowhere to stand.
+fn is_replaced(top: BorrowedFd<'_>, path: &Path) -> bool {
+    let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+    let mut found = above.map(|above| host::open_below(top, above));
+    found.any(|found| matches!(found, Err(Errno::LOOP | Errno::NOTDIR)))
 }
 
 fn find(
@@ -138,6 +152,12 @@ impl Sights {
             }
         }
         Ok(left)
+    }
+
+    /// Takes what is covered out of a full copy: a directory above it can be renamed there, and
+    /// the next process of the session would find it uncovered. A new upper half has nothing.
+    pub(crate) fn take_out(&self, top: &Path) -> Result<(), WorkspaceFault> {
+        self.covered.iter().try_for_each(|cover| remove::tree(&top.join(&cover.path)))
     }
 
     /// Copies what the session gets a copy of into `top`, where nobody writes yet.

@@ -111,7 +111,7 @@ impl Workspace {
         let store = Store::at(session);
         bare::sweep(store.directory())?;
         make::base(project, store.directory(), &record)?;
-        let sights = wishes::again(project, &store, &record, (covered, binds))?;
+        let sights = wishes::again(project, session, &record, (covered, binds))?;
         for path in sights.names(project) {
             if !record.covered.iter().any(|known| known == path.as_os_str()) {
                 record.covered.push(path.into());

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use chock_workspace::{
-    COVERED_MAX, CoverPath, CoverRow, Covered, Kind, Notice, Start, WhenTracked, Workspace,
+    COVERED_MAX, CoverPath, CoverRow, Covered, Kind, Method, Notice, Start, WhenTracked, Workspace,
     WorkspaceFault,
 };
 
@@ -206,6 +206,36 @@ fn rows_that_came_later_count_when_a_session_goes_on() {
     // What was covered once has left its place in the upper half.
     crate::yard::put(&top(&workspace), "later", "");
     assert_eq!(crate::yard::rows(&changes(&workspace)), [""; 0]);
+}
+
+#[test]
+fn a_full_copy_does_not_hold_what_is_covered() {
+    let yard = secrets();
+    let mut opening = yard.opening("one.work");
+    opening.method = Method::Copy;
+    opening.covered = vec![pattern("**/*.pem"), CoverRow::name("docs", Kind::Directory)];
+    let workspace = yard.workspace_with(opening);
+    let top = top(&workspace);
+    for path in ["keys/a.pem", "src/deep/server.pem", "docs"] {
+        assert!(!top.join(path).exists(), "{path}");
+    }
+    assert!(top.join("keys/b.txt").exists());
+    assert_eq!(rows(&changes(&workspace)), [""; 0]);
+}
+
+#[test]
+fn what_the_session_put_in_the_way_is_not_covered() {
+    let yard = secrets();
+    let covered = vec![file("keys/a.pem"), file("not/there"), file("src/new")];
+    let workspace = create(&yard, covered.clone()).unwrap();
+    let top = top(&workspace);
+    drop(workspace);
+    // A link and a file where directories were, as a session can leave them.
+    symlink("/etc", top.join("keys")).unwrap();
+    std::fs::write(top.join("not"), "x").unwrap();
+    let session = yard.path("state/one.work");
+    let workspace = Workspace::open(&yard.find().unwrap(), &session, &covered, &[]).unwrap();
+    assert_eq!(list(workspace.covered()), ["src/new 2"]);
 }
 
 #[test]

@@ -333,6 +333,24 @@ fn a_directory_above_a_denied_file_can_be_moved_only_without_it() {
 }
 
 #[test]
+fn a_session_goes_on_whatever_it_put_in_the_way_of_a_cover() {
+    for yard in both() {
+        let first = "mv not n; ln -s /etc not; mv src s; echo file > src; ls";
+        let again = "cat not/yet/x.env src/deep/client.pem s/deep/client.pem; rm not src; mkdir -p src/deep not/yet; \
+                     cat src/deep/client.pem not/yet/x.env; git checkout -f . ; cat src/deep/client.pem";
+        let turns = [json!({ "tools": [command(first)] }), json!({ "text": "done" })];
+        let more = [json!({ "tools": [command(again)] }), json!({ "text": "done" })];
+        let turns = [turns, more].concat();
+        scripted(&yard, &json!({ "turns": turns }));
+        yard.chock(&["run", "do it"]).expect(0);
+        yard.chock(&["run", "--continue", "again"]).expect(0);
+        for outcome in yard.outcomes() {
+            assert!(!outcome["text"].as_str().expect("words").contains("hunter2"), "{outcome:#}");
+        }
+    }
+}
+
+#[test]
 fn what_git_tracks_is_announced_since_its_objects_show_it() {
     for yard in both() {
         let calls = json!({ "turns": [{ "tools": [command("git show HEAD:secret.env")] }, { "text": "done" }] });
