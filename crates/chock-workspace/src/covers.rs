@@ -1,5 +1,6 @@
 //! What is kept from every tool: the rules' rows, and the paths they come to.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobSet};
@@ -81,6 +82,8 @@ impl CoverRow {
 #[derive(Debug)]
 pub(crate) struct Matcher<'a> {
     pub(crate) rows: &'a [CoverRow],
+    /// The row of each name; a strict one where there are several.
+    named: HashMap<&'a Path, usize>,
     globs: GlobSet,
     /// The row of each glob.
     of_glob: Vec<usize>,
@@ -89,14 +92,23 @@ pub(crate) struct Matcher<'a> {
 impl<'a> Matcher<'a> {
     pub(crate) fn new(rows: &'a [CoverRow]) -> Result<Self, WorkspaceFault> {
         let (mut builder, mut of_glob) = (GlobSet::builder(), Vec::new());
+        let mut named: HashMap<&Path, usize> = HashMap::new();
         for (index, row) in rows.iter().enumerate() {
-            if let CoverPath::Pattern { glob, .. } = &row.path {
-                builder.add(glob.clone());
-                of_glob.push(index);
+            match &row.path {
+                CoverPath::Name { path, .. } => {
+                    let known = named.entry(path).or_insert(index);
+                    if rank(rows, index) < rank(rows, *known) {
+                        *known = index;
+                    }
+                }
+                CoverPath::Pattern { glob, .. } => {
+                    builder.add(glob.clone());
+                    of_glob.push(index);
+                }
             }
         }
         let too_large = |fault: globset::Error| WorkspaceFault::Rules { what: fault.to_string() };
-        Ok(Self { rows, globs: builder.build().map_err(too_large)?, of_glob })
+        Ok(Self { rows, named, globs: builder.build().map_err(too_large)?, of_glob })
     }
 
     pub(crate) fn has_patterns(&self) -> bool {
@@ -105,17 +117,16 @@ impl<'a> Matcher<'a> {
 
     /// The row that `path` itself falls under; a strict one first.
     pub(crate) fn row(&self, path: &Path, kind: Kind) -> Option<usize> {
-        let named = self.rows.iter().enumerate().filter_map(|(index, row)| match &row.path {
-            CoverPath::Name { path: name, .. } if name == path => Some(index),
-            CoverPath::Name { .. } | CoverPath::Pattern { .. } => None,
-        });
+        let named = self.named.get(path).copied();
+        if self.of_glob.is_empty() {
+            return named;
+        }
         let fits = |index: &usize| match &self.rows[*index].path {
             CoverPath::Pattern { directories_only: true, .. } => kind == Kind::Directory,
             CoverPath::Pattern { .. } | CoverPath::Name { .. } => true,
         };
         let globs = self.globs.matches(path).into_iter().map(|glob| self.of_glob[glob]);
-        let found = named.chain(globs.filter(fits));
-        found.min_by_key(|index| (self.rows[*index].tracked != WhenTracked::Refuse, *index))
+        named.into_iter().chain(globs.filter(fits)).min_by_key(|index| rank(self.rows, *index))
     }
 
     /// The row that `path`, or a directory above it, falls under.
@@ -132,6 +143,11 @@ impl<'a> Matcher<'a> {
             CoverPath::Pattern { .. } => None,
         })
     }
+}
+
+/// A strict row comes first, then the one that is written first.
+fn rank(rows: &[CoverRow], index: usize) -> (bool, usize) {
+    (rows[index].tracked != WhenTracked::Refuse, index)
 }
 
 /// Adds a path, unless a cover lies over it already.

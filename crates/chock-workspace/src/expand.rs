@@ -1,18 +1,20 @@
 //! Finds the paths that rules keep from every tool, in a tree and the person's files beside it.
 
 use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use git2::{Oid, Repository, Tree};
+use rustix::io::Errno;
 
 use crate::binds::{self, BindMode, Bound};
 use crate::covers::{self, Covered, Matcher};
 use crate::host::{self, NAMES_MAX, Step};
 use crate::keep::{DIRECTORY, LINK, SUBMODULE};
 use crate::tracked::Tracked;
-use crate::upper::Found;
-use crate::{Kind, Notice, WhenTracked, WorkspaceFault, links};
+use crate::upper::{self, Found, Marks};
+use crate::{Kind, Notice, WhenTracked, WorkspaceFault, files, links};
 
 /// Where the paths are looked for.
 pub(crate) struct Sight<'a> {
@@ -114,7 +116,7 @@ impl Search<'_> {
     /// A directory that the tree does not have is not entered: the session has it neither.
     fn tree(&mut self) -> Result<(), WorkspaceFault> {
         let mut left = vec![(PathBuf::new(), Some(self.sight.tree))];
-        let mut names = 0;
+        let (mut names, top) = (0, host::open_root(self.sight.root)?);
         while let Some((directory, tree)) = left.pop() {
             let tree = tree.map(|tree| self.sight.repository.find_tree(tree)).transpose();
             let tree = tree.map_err(unreadable)?;
@@ -131,7 +133,7 @@ impl Search<'_> {
                     None => {}
                 }
             }
-            names += self.beside(&directory)?;
+            names += self.beside(top.as_fd(), &directory, tree.as_ref())?;
             if names > NAMES_MAX {
                 let what = format!("the project has more than {NAMES_MAX} names; use no patterns");
                 return Err(WorkspaceFault::Rules { what });
@@ -140,20 +142,39 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Looks at the person's own files in a directory that the tree has, too.
-    fn beside(&mut self, directory: &Path) -> Result<u64, WorkspaceFault> {
-        let (root, mut names) = (self.sight.root, 0);
-        host::walk(root, directory, &mut |path, found| {
-            names += 1;
-            let kind = kind_of(found);
-            if let Some(row) = self.row(path, kind)
-                && self.tree.get_path(path).is_err()
-            {
-                self.add(path, kind, row)?;
+    /// Looks at the person's own files in a directory that the tree has, too. Says how many.
+    fn beside(
+        &mut self,
+        top: BorrowedFd<'_>,
+        directory: &Path,
+        tree: Option<&Tree<'_>>,
+    ) -> Result<u64, WorkspaceFault> {
+        let unread = files::fault("read", &self.sight.root.join(directory));
+        let open = || {
+            let opened = host::open_below(top, directory)?;
+            let names = upper::names(opened.as_fd())?;
+            Ok((opened, names))
+        };
+        let (opened, names) = match open() {
+            Ok(opened) => opened,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => return Ok(0),
+            Err(errno) => return Err(unread(errno.into())),
+        };
+        for name in &names {
+            if tree.is_some_and(|tree| tree.get_name_bytes(name.to_bytes()).is_some()) {
+                continue;
             }
-            Ok(Step::Pass)
-        })?;
-        Ok(names)
+            let path = host::join(directory, name);
+            // What it is costs a look, and most names match nothing.
+            if [Kind::File, Kind::Directory].iter().all(|kind| self.row(&path, *kind).is_none()) {
+                continue;
+            }
+            let Ok(found) = upper::look(opened.as_fd(), name, Marks::None) else { continue };
+            if let Some(row) = self.row(&path, kind_of(found)) {
+                self.add(&path, kind_of(found), row)?;
+            }
+        }
+        Ok(names.len() as u64)
     }
 
     /// Looks for what patterns match in a directory that the session shares with the person.
