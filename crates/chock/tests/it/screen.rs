@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
@@ -108,7 +108,18 @@ impl Screen {
 
     /// Waits for the end, and returns how it was and what was drawn since.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
-        let code = self.child.wait().expect("an end").code();
+        let since = Instant::now();
+        let code = loop {
+            if let Some(ended) = self.child.try_wait().expect("an end") {
+                break ended.code();
+            }
+            if since.elapsed() > Duration::from_secs(60) {
+                self.child.kill().expect("a kill");
+                let seen = self.pieces.try_iter().flatten().collect::<Vec<_>>();
+                panic!("it goes on: {}{}", self.seen, String::from_utf8_lossy(&seen));
+            }
+            thread::sleep(Duration::from_millis(10));
+        };
         while let Ok(piece) = self.pieces.recv_timeout(Duration::from_millis(500)) {
             self.seen.push_str(&String::from_utf8_lossy(&piece));
         }
