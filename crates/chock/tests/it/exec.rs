@@ -93,8 +93,8 @@ fn a_shell_has_jobs_and_survives_an_interrupt() {
     screen.wait_for("\r\n");
     screen.wait_for("42");
     screen.wait_for("$ ");
-    // What is typed is drawn as well: only the command says that it runs.
-    screen.press("printf 's%sed\\n' tart; sleep 981.5\r");
+    // What is typed is drawn as well: only the program in front says that it is there.
+    screen.press("sh -c 'printf s%sed\\\\n tart; exec sleep 981.5'\r");
     screen.wait_for("started\r\n");
     screen.press("\u{3}");
     screen.wait_for("^C");
