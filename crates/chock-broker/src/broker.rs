@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chock_log::{
     Act, AnswerBody, AskedBody, Event, Granter, Grounds, LogError, Mask, Pen, Proposal,
 };
-use chock_policy::{Action, Decision, Lineage, Origin, Ratchet, Request, Ruling, Table, decide};
+use chock_policy::{Action, Decision, Lineage, Ratchet, Request, Ruling, Table, decide};
 
 use crate::asker::{Answer, Asker, Question};
 use crate::verdict::{Cause, Refusal, Verdict};
@@ -186,11 +186,7 @@ fn names(actions: &[Action]) -> Vec<String> {
 fn rule(ruling: &Ruling) -> Grounds {
     match &ruling.row {
         Some((origin, row)) => {
-            let origin = match origin {
-                Origin::Shipped => "shipped",
-                Origin::Project => "project",
-            };
-            Grounds::Rule { origin: origin.to_owned(), row: row.to_string() }
+            Grounds::Rule { origin: origin.word().to_owned(), row: row.to_string() }
         }
         None => Grounds::Rule {
             origin: "built-in".to_owned(),

@@ -71,9 +71,14 @@ impl Effective {
             let written = self.project.rules().iter().find(|rule| rule.value == *winner);
             let origin = match (origin, written) {
                 (chock_policy::Origin::Project, Some(rule)) => Origin::Project(rule.place),
-                (chock_policy::Origin::Project | chock_policy::Origin::Shipped, _) => {
-                    Origin::Shipped
-                }
+                (
+                    chock_policy::Origin::Project
+                    | chock_policy::Origin::Shipped
+                    | chock_policy::Origin::Remembered
+                    | chock_policy::Origin::Organisation
+                    | chock_policy::Origin::Promise,
+                    _,
+                ) => Origin::Shipped,
             };
             rows.push(Row::new(name, word, origin));
         }

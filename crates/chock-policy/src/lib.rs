@@ -13,7 +13,8 @@
 //!   the order of a table never matters.
 //! - A project's rule beats every shipped default. No rule means `ask`, and an
 //!   empty spawn chain means `deny`.
-//! - Promises only lower a decision. There is no way to raise one.
+//! - An organisation's rows and promises only lower a decision. Nothing raises one but a
+//!   person's lasting answer, which turns `ask` into `allow`.
 //!
 //! # Start reading at
 //!
@@ -22,6 +23,7 @@
 mod action;
 mod decide;
 mod decision;
+mod explain;
 mod pattern;
 mod ratchet;
 mod rule;
@@ -31,6 +33,7 @@ mod table;
 pub use action::{Action, NameFault, host_labels};
 pub use decide::{Lineage, Request, Ruling, decide};
 pub use decision::Decision;
+pub use explain::{Candidate, Explanation, Fate, explain};
 pub use pattern::Pattern;
 pub use ratchet::Ratchet;
 pub use rule::{Origin, Rule, Specificity};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{Action, Decision, Pattern};
 
-/// Keeps an agent's promises: ceilings that only ever come down.
+/// Keeps an agent's promises: ceilings that the agent itself only ever brings down.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ratchet {
     ceilings: BTreeMap<Pattern, Decision>,
@@ -13,19 +13,37 @@ pub struct Ratchet {
 impl Ratchet {
     /// Gives up everything above `ceiling` for the actions `pattern` covers.
     ///
-    /// There is no opposite.
+    /// An agent has no opposite: [`Ratchet::release`] is for a person's yes.
     pub fn narrow(&mut self, pattern: Pattern, ceiling: Decision) {
         let held = self.ceilings.entry(pattern).or_insert(ceiling);
         *held = ceiling.min(*held);
     }
 
+    /// Takes one promise back, by exactly the pattern it was made with.
+    ///
+    /// Only a person's yes to `policy.widen` leads here. Says whether there was such a promise.
+    pub fn release(&mut self, pattern: &Pattern) -> bool {
+        self.ceilings.remove(pattern).is_some()
+    }
+
+    /// Returns the ceiling that a promise of exactly this pattern set.
+    #[must_use]
+    pub fn held(&self, pattern: &Pattern) -> Option<Decision> {
+        self.ceilings.get(pattern).copied()
+    }
+
+    /// Returns the strictest promise that covers `action`.
+    #[must_use]
+    pub fn strictest(&self, action: &Action) -> Option<(&Pattern, Decision)> {
+        self.ceilings()
+            .filter(|(pattern, _)| pattern.covers(action.as_str()))
+            .min_by_key(|(_, ceiling)| *ceiling)
+    }
+
     /// Lowers `decision` to what the promises leave of it.
     #[must_use]
     pub fn cap(&self, action: &Action, decision: Decision) -> Decision {
-        let ceilings = self.ceilings.iter();
-        ceilings
-            .filter(|(pattern, _)| pattern.covers(action.as_str()))
-            .fold(decision, |left, (_, ceiling)| left.min(*ceiling))
+        self.strictest(action).map_or(decision, |(_, ceiling)| decision.min(ceiling))
     }
 
     /// Lists the promises in the order of their patterns.

@@ -29,14 +29,40 @@ pub struct Rule {
     pub decision: Decision,
 }
 
-/// Where a row comes from, weakest first: any project row beats any shipped one.
+/// Where a row comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// The program's own defaults.
     Shipped,
-    /// The project's `chock.zon`.
+    /// The project's `chock.zon`. Any row of it beats any shipped one.
     Project,
+    /// An answer that a person gave for good. It turns `ask` into `allow` and nothing else.
+    Remembered,
+    /// The organisation's bundle: a ceiling.
+    Organisation,
+    /// What the agent, or one above it, gave up: a ceiling.
+    Promise,
+}
+
+impl Origin {
+    /// Returns the word that listings and records use.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Shipped => "shipped",
+            Self::Project => "project",
+            Self::Remembered => "remembered",
+            Self::Organisation => "organisation",
+            Self::Promise => "promise",
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.word())
+    }
 }
 
 /// How narrow a rule is, compared action first, then tool, model and agent kind.

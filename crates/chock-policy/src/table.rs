@@ -3,15 +3,18 @@
 use crate::decide::Request;
 use crate::{Decision, Origin, Rule};
 
-/// How many rows a project may write; the limit of the format's earlier version.
+/// How many rows one file may hold; the limit of the format's earlier version.
 pub const RULES_MAX: usize = 512;
 
-/// Holds the project's rows over the shipped ones.
+/// Holds the project's rows over the shipped ones, what a person answered for good, and the
+/// organisation's ceiling.
 #[derive(Debug, Clone)]
 pub struct Table {
     project: Vec<Rule>,
     shipped: Vec<Rule>,
     reach: Reach,
+    remembered: Vec<Rule>,
+    organisation: Vec<Rule>,
 }
 
 /// Which requests the project's rows may decide.
@@ -57,20 +60,70 @@ impl Table {
     /// Holds the shipped defaults alone.
     #[must_use]
     pub fn defaults() -> Self {
-        Self { project: Vec::new(), shipped: crate::shipped(), reach: Reach::Narrowing }
+        Self::of(Vec::new(), Reach::Narrowing)
+    }
+
+    /// Adds what a person answered for good: each row turns `ask` into `allow` where it matches.
+    ///
+    /// The decision of such a row is not looked at. What is refused or reviewed stays so.
+    #[must_use]
+    pub fn remembering(self, remembered: Vec<Rule>) -> Self {
+        Self { remembered, ..self }
+    }
+
+    /// Puts everything under an organisation's ceiling. What its rows do not name is as it was.
+    ///
+    /// # Errors
+    ///
+    /// There are more than [`RULES_MAX`] rows.
+    pub fn under(self, organisation: Vec<Rule>) -> Result<Self, TableFault> {
+        check(&organisation)?;
+        Ok(Self { organisation, ..self })
     }
 
     fn with_reach(project: Vec<Rule>, reach: Reach) -> Result<Self, TableFault> {
-        if project.len() > RULES_MAX {
-            return Err(TableFault::TooMany { rules: project.len() });
-        }
-        Ok(Self { project, shipped: crate::shipped(), reach })
+        check(&project)?;
+        Ok(Self::of(project, reach))
     }
 
-    /// Lists every row with where it comes from, project first.
+    fn of(project: Vec<Rule>, reach: Reach) -> Self {
+        let (remembered, organisation) = (Vec::new(), Vec::new());
+        Self { project, shipped: crate::shipped(), reach, remembered, organisation }
+    }
+
+    /// Lists every row with where it comes from: ceiling first, shipped rows last.
     pub fn rows(&self) -> impl Iterator<Item = (Origin, &Rule)> {
-        let project = self.project.iter().map(|rule| (Origin::Project, rule));
-        project.chain(self.shipped.iter().map(|rule| (Origin::Shipped, rule)))
+        of(Origin::Organisation, &self.organisation)
+            .chain(of(Origin::Remembered, &self.remembered))
+            .chain(of(Origin::Project, &self.project))
+            .chain(of(Origin::Shipped, &self.shipped))
+    }
+
+    /// Finds the answer a person gave for good, if one matches.
+    #[must_use]
+    pub fn answer(&self, agent_kind: &str, request: &Request<'_>) -> Option<&Rule> {
+        best(&self.remembered, Decision::Allow, agent_kind, request)
+    }
+
+    /// Finds the organisation's row, if one matches.
+    #[must_use]
+    pub fn ceiling(&self, agent_kind: &str, request: &Request<'_>) -> Option<&Rule> {
+        best(&self.organisation, Decision::Allow, agent_kind, request)
+    }
+
+    /// Says whether a row of the project counts for a request that it matches: one that
+    /// nobody accepted counts only where it narrows.
+    pub(crate) fn counts(&self, rule: &Rule, agent_kind: &str, request: &Request<'_>) -> bool {
+        rule.decision <= self.highest(agent_kind, request)
+    }
+
+    /// The highest decision that a row of the project may give.
+    fn highest(&self, agent_kind: &str, request: &Request<'_>) -> Decision {
+        match self.reach {
+            Reach::Whole => Decision::Allow,
+            Reach::Narrowing => best(&self.shipped, Decision::Allow, agent_kind, request)
+                .map_or(Decision::Ask, |rule| rule.decision),
+        }
     }
 
     /// Finds the row that decides for one kind of agent, if any matches.
@@ -78,20 +131,30 @@ impl Table {
     /// The order is origin, then specificity, then the stricter decision.
     #[must_use]
     pub fn winner(&self, agent_kind: &str, request: &Request<'_>) -> Option<(Origin, &Rule)> {
-        let best = |rows, ceiling| best(rows, ceiling, agent_kind, request);
-        let shipped = best(&self.shipped, Decision::Allow);
-        let ceiling = match self.reach {
-            Reach::Whole => Decision::Allow,
-            Reach::Narrowing => shipped.map_or(Decision::Ask, |rule| rule.decision),
-        };
-        let project = best(&self.project, ceiling).map(|rule| (Origin::Project, rule));
-        project.or(shipped.map(|rule| (Origin::Shipped, rule)))
+        let highest = self.highest(agent_kind, request);
+        let project = best(&self.project, highest, agent_kind, request);
+        let shipped = || best(&self.shipped, Decision::Allow, agent_kind, request);
+        project
+            .map(|rule| (Origin::Project, rule))
+            .or_else(|| shipped().map(|rule| (Origin::Shipped, rule)))
     }
 
-    /// Decides for one kind of agent; no row means `ask`.
+    /// Decides for one kind of agent by the rows alone; no row means `ask`.
     #[must_use]
     pub fn rule(&self, agent_kind: &str, request: &Request<'_>) -> Decision {
         self.winner(agent_kind, request).map_or(Decision::Ask, |(_, rule)| rule.decision)
+    }
+}
+
+/// Names where each of `rows` comes from.
+fn of(origin: Origin, rows: &[Rule]) -> impl Iterator<Item = (Origin, &Rule)> {
+    rows.iter().map(move |rule| (origin, rule))
+}
+
+fn check(rows: &[Rule]) -> Result<(), TableFault> {
+    match rows.len() {
+        rules if rules > RULES_MAX => Err(TableFault::TooMany { rules }),
+        _ => Ok(()),
     }
 }
 
