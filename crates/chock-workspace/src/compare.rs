@@ -209,7 +209,7 @@ fn hunk(path: &[u8], patch: &Patch<'_>, number: usize) -> Result<Hunk, git2::Err
 }
 
 /// The place in the new text has no part in it: other hunks move that.
-fn hunk_id(path: &[u8], old_start: u32, old_lines: u32, lines: &[Line]) -> HunkId {
+pub(crate) fn hunk_id(path: &[u8], old_start: u32, old_lines: u32, lines: &[Line]) -> HunkId {
     let mut hash = Sha256::new();
     hash.update((path.len() as u64).to_be_bytes());
     hash.update(path);

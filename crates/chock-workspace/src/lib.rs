@@ -26,6 +26,7 @@ mod bare;
 mod base;
 mod binds;
 mod change;
+mod choice;
 mod compare;
 mod config_text;
 mod copy;
@@ -49,6 +50,7 @@ mod notes;
 mod objects;
 mod patch;
 mod person;
+mod pick;
 mod project;
 mod record;
 mod refs;
@@ -56,6 +58,7 @@ mod remove;
 mod scan;
 mod size;
 mod snapshot;
+mod split;
 mod store;
 mod tracked;
 mod tree;
@@ -65,11 +68,13 @@ mod workspace;
 
 pub use binds::{BOUND_MAX, Bind, BindMode, BindPath};
 pub use change::{ChangeKind, ChangeSet, FileChange, Hunk, HunkId, Line, LineTag, Stat};
+pub use choice::{Choice, Take};
 pub use covers::{COVERED_MAX, CoverPath, CoverRow, Covered, Kind, WhenTracked};
 pub use json::JsonBytes;
 pub use layout::{
     Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Owner, ProjectGit, Shared, Sharing,
 };
+pub use pick::{PickFault, Picked};
 pub use project::{Notice, Project, ProjectFault, Surroundings};
 pub use size::size_on_disk;
 pub use snapshot::{

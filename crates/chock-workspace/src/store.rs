@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use git2::{Config, Repository};
 
-use crate::{ChangeSet, TreeId, compare, notes, patch};
+use crate::pick::{self, PickFault, Picked};
+use crate::{ChangeSet, Choice, TreeId, compare, notes, patch};
 
 /// The directory beside the store that holds the notes of snapshots.
 pub(crate) const NOTES: &str = "notes";
@@ -106,6 +107,18 @@ impl Store {
         let notes = notes::read(&self.notes, snapshot);
         changes.annotate(notes.map_err(|source| StoreFault::Notes { source })?);
         Ok(changes)
+    }
+
+    /// Makes the tree that `choice` of `changes` leads to, and keeps it.
+    ///
+    /// Nothing chosen is the base, everything is the snapshot.
+    ///
+    /// # Errors
+    ///
+    /// [`PickFault`]: a choice that leads to no tree, or a store that cannot be used.
+    pub fn pick(&self, changes: &ChangeSet, choice: &Choice) -> Result<Picked, PickFault> {
+        let repository = self.repository().map_err(|source| PickFault::Store { source })?;
+        pick::pick(&repository, changes, choice)
     }
 
     /// Writes `changes` as a patch that `git apply` accepts, binary files included.

@@ -13,6 +13,7 @@ mod edits;
 mod git_inside;
 mod lifetime;
 mod overlay;
+mod picking;
 mod projects;
 mod snapshots;
 mod yard;
