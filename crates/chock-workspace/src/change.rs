@@ -38,11 +38,23 @@ impl ChangeSet {
                 let is_meant = match flag {
                     Flag::Setuid => file.path == path,
                     Flag::NestedRepository => below().is_some(),
-                    Flag::LeavesTree => false,
+                    // Every other flag is told by the names and the trees.
+                    Flag::LeavesTree
+                    | Flag::GitName
+                    | Flag::BareRepository
+                    | Flag::FoldsTogether
+                    | Flag::OddName
+                    | Flag::Submodule
+                    | Flag::Rules
+                    | Flag::Instructions
+                    | Flag::Environment
+                    | Flag::Editor
+                    | Flag::Tools
+                    | Flag::GitSettings
+                    | Flag::Hooks => false,
                 };
-                if is_meant && !file.flags.contains(&flag) {
-                    file.flags.push(flag);
-                    file.flags.sort_unstable();
+                if is_meant {
+                    file.flag(flag);
                 }
             }
         }

@@ -25,6 +25,7 @@
 mod bare;
 mod base;
 mod binds;
+mod carry;
 mod change;
 mod choice;
 mod compare;
@@ -35,6 +36,7 @@ mod dirty;
 mod expand;
 mod facts;
 mod files;
+mod flag;
 mod forbidden;
 mod git;
 mod host;
@@ -46,6 +48,7 @@ mod keep;
 mod layout;
 mod links;
 mod make;
+mod names;
 mod notes;
 mod objects;
 mod patch;
@@ -70,6 +73,7 @@ pub use binds::{BOUND_MAX, Bind, BindMode, BindPath};
 pub use change::{ChangeKind, ChangeSet, FileChange, Hunk, HunkId, Line, LineTag, Stat};
 pub use choice::{Choice, Take};
 pub use covers::{COVERED_MAX, CoverPath, CoverRow, Covered, Kind, WhenTracked};
+pub use flag::{Carriage, Flag};
 pub use json::JsonBytes;
 pub use layout::{
     Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Owner, ProjectGit, Shared, Sharing,
@@ -78,8 +82,8 @@ pub use pick::{PickFault, Picked};
 pub use project::{Notice, Project, ProjectFault, Surroundings};
 pub use size::size_on_disk;
 pub use snapshot::{
-    Flag, NOTED_MAX, SNAPSHOT_BYTES_MAX, SNAPSHOT_DEPTH_MAX, SNAPSHOT_FILE_BYTES_MAX,
-    SNAPSHOT_FILES_MAX, SkipReason, Skipped, Snapshot, SnapshotFault,
+    NOTED_MAX, SNAPSHOT_BYTES_MAX, SNAPSHOT_DEPTH_MAX, SNAPSHOT_FILE_BYTES_MAX, SNAPSHOT_FILES_MAX,
+    SkipReason, Skipped, Snapshot, SnapshotFault,
 };
 pub use store::{Store, StoreFault};
 pub use tree::{TreeId, TreeIdFault};

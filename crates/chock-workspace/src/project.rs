@@ -100,6 +100,19 @@ impl Project {
         self.project_git
     }
 
+    /// The directories of hooks that the configuration names, relative to the top.
+    pub(crate) fn hook_directories(&self) -> Vec<Vec<u8>> {
+        // The last value is the one that every question of ours is asked with.
+        let named = self.facts.all("core.hookspath");
+        let below = named.filter_map(|name| {
+            let path = self.root.join(OsString::from_vec(name.to_vec()));
+            let path: PathBuf = path.components().collect();
+            let below = path.strip_prefix(&self.root).ok()?;
+            Some(below.as_os_str().as_encoded_bytes().to_vec())
+        });
+        below.filter(|path| !path.is_empty()).collect()
+    }
+
     /// What the person is told at the start of a session in this project.
     #[must_use]
     pub fn notices(&self) -> &[Notice] {

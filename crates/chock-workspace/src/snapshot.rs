@@ -4,7 +4,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::TreeId;
+use crate::{Flag, TreeId};
 
 /// The most files of an upper half that one snapshot reads.
 ///
@@ -70,19 +70,6 @@ pub enum SkipReason {
     Unreadable,
     /// It changed each time it was read.
     Changing,
-}
-
-/// Why a changed path wants a second look before it is carried anywhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Flag {
-    /// The file has a setuid or setgid bit in the workspace.
-    Setuid,
-    /// A symbolic link whose target is outside the tree.
-    LeavesTree,
-    /// A directory that holds a repository of its own.
-    NestedRepository,
 }
 
 /// Why a snapshot could not be taken. The workspace is as it was.

@@ -6,6 +6,7 @@
 
 mod base;
 mod binds;
+mod carrying;
 mod changes;
 mod covers;
 mod dirty;
