@@ -55,6 +55,7 @@ impl Finish {
     pub(crate) fn log_failed(fault: &LogError) -> Self {
         let reason = match fault {
             LogError::Full { .. } => EndReason::LogFull,
+            LogError::AuditGap(_) => EndReason::AuditGap,
             LogError::InUse { .. }
             | LogError::Open { .. }
             | LogError::NotALog { .. }
@@ -85,6 +86,7 @@ impl<'a> Agent<'a> {
         let pen = &self.house.pen;
         match pen.write(Event::Ended(body)).and_then(|_| pen.flush()) {
             Ok(()) => finish,
+            Err(LogError::AuditGap(_)) if finish.reason == EndReason::AuditGap => finish,
             Err(fault) if finish.reason == EndReason::Fault => {
                 Finish::new(finish.reason, format!("{}; {}", finish.detail, words(&fault)))
             }

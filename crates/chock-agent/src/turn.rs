@@ -119,6 +119,7 @@ impl Agent<'_> {
         refusal: Refusal,
     ) -> Result<(), Finish> {
         if let Cause::NotRecorded(fault) = &refusal.cause {
+            self.close_approval(call)?;
             return Err(Finish::log_failed(fault));
         }
         let denial = refusal.denial();
@@ -128,6 +129,22 @@ impl Agent<'_> {
         }
         let outcome = Outcome { denial: Some(denial), ..Outcome::new(Ended::Denied, text) };
         self.finish(call, outcome)
+    }
+
+    /// Says of an approval that stands in the log, and gave no permit, that nothing was done.
+    ///
+    /// Otherwise the next run would have to take the act for one that was interrupted.
+    fn close_approval(&self, call: &ToolCall) -> Result<(), Finish> {
+        let is_open = self.house.pen.session(|session| {
+            session.open_approval.as_ref().is_some_and(|open| open.call == call.id)
+        });
+        if !is_open {
+            return Ok(());
+        }
+        let text = "[chock] Not run: a required audit sink did not take the approval.";
+        let outcome = Outcome::new(Ended::Cancelled, text);
+        let (id, tool) = (call.id.clone(), call.name.clone());
+        self.record(Event::ToolFinished(FinishedBody { call: id, tool, outcome })).map(drop)
     }
 
     pub(crate) fn finish(&mut self, call: &ToolCall, outcome: Outcome) -> Result<(), Finish> {

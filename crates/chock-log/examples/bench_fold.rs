@@ -58,7 +58,8 @@ fn once(log: &Path, lane: &str) -> Answer<Duration> {
 /// Writes turns of one call each until the log is large enough.
 fn fill(log: &Path) -> Answer<()> {
     let redactor = Redactor::new([], [0; 32]);
-    let options = Options { clock: Box::new(Default::default), redactor, observer: None };
+    let options =
+        Options { clock: Box::new(Default::default), redactor, observer: None, courier: None };
     let pen = Log::open(log, options)?.pen;
     pen.write(Event::User(UserBody { text: "Make the tests pass.".to_owned() }))?;
     let mut turn = 0;

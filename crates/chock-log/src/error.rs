@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::courier::AuditGap;
 use crate::record::RECORD_BYTES_MAX;
 use crate::writer::LOG_BYTES_MAX;
 
@@ -44,6 +45,10 @@ pub enum LogError {
     /// The log is at its size limit; only a session's last records still fit.
     #[error("session log `{}` is at its limit of {max} bytes", .path.display(), max = LOG_BYTES_MAX)]
     Full { path: PathBuf },
+
+    /// A place that must have every line does not.
+    #[error(transparent)]
+    AuditGap(#[from] AuditGap),
 }
 
 impl LogError {
@@ -57,7 +62,8 @@ impl LogError {
             | Self::NotIntact { .. }
             | Self::Closed { .. }
             | Self::TooLarge { .. }
-            | Self::Full { .. } => return false,
+            | Self::Full { .. }
+            | Self::AuditGap(_) => return false,
         };
         matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }

@@ -376,6 +376,8 @@ pub enum EndReason {
     RateLimited,
     /// The log reached its size limit.
     LogFull,
+    /// A required audit sink lacked lines of the log.
+    AuditGap,
     /// A reason of a later version.
     #[serde(other)]
     Other,

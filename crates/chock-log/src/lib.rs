@@ -15,12 +15,14 @@
 //! - A permit exists only after its approval reached the disk.
 //! - A failed write is the last one: nothing is appended behind a hole.
 //! - Secrets are replaced before a line is hashed.
+//! - No permit while a required audit sink lacks a line.
 //! - Unknown kinds and fields survive, since nothing is ever rewritten.
 //!
 //! # Start reading at
 //!
 //! [`Log::open`], then `permit.rs`.
 
+mod courier;
 mod error;
 mod event;
 mod fold;
@@ -32,7 +34,9 @@ mod permit;
 mod proposal;
 mod record;
 mod redact;
+mod seal;
 mod session;
+mod sshsig;
 mod storage;
 mod task;
 mod usage;
@@ -40,6 +44,7 @@ mod verify;
 mod writer;
 
 pub use chock_policy::Action;
+pub use courier::{AuditGap, Courier};
 pub use error::LogError;
 pub use event::{
     AnswerBody, AskedBody, CompactionBody, ConfigBody, EndReason, EndedBody, Event, FinishedBody,
@@ -47,16 +52,18 @@ pub use event::{
     StartedBody, TaskFinishedBody, TaskStartedBody, TitleBody, UsageBody, UserBody, WorkspaceBody,
 };
 pub use id::SessionId;
-pub use log::{Clock, Log, Observer, Opened, Options, Running};
+pub use log::{Clock, Held, Log, Observer, Opened, Options, Running};
 pub use message::{Delta, ModelMessage, Part, Stop, Thinking, ToolCall, ToolSchema};
 pub use outcome::{Denial, Ended, FileFact, Outcome};
 pub use permit::{Act, Granter, Permit, Spent};
 pub use proposal::Proposal;
 pub use record::{HEADER, RECORD_BYTES_MAX, Record, Seq};
 pub use redact::{Mask, Redactor, holds_marker};
+pub use seal::{SEAL_BYTES_MAX, SEAL_NAMESPACE, Seal, SealKey, Sealed, Statement, key_fingerprint};
 pub use session::{Entry, OpenApproval, Session, State};
+pub use sshsig::SignatureFault;
 pub use storage::{FileStorage, Storage};
 pub use task::{Task, TaskState};
 pub use usage::{Cost, Tokens};
-pub use verify::{Verdict, verify};
+pub use verify::{Checked, Verdict, check, verify};
 pub use writer::{LOG_BYTES_MAX, Pen};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rustix::fs::{FlockOperation, flock};
 
+use crate::courier::Courier;
 use crate::error::LogError;
 use crate::permit::Granter;
 use crate::record::{HEADER, LineHash, Record, Seq};
@@ -35,6 +36,8 @@ pub struct Options {
     pub redactor: Redactor,
     /// Sees what is written.
     pub observer: Option<Observer>,
+    /// Carries what is written to other places.
+    pub courier: Option<Box<dyn Courier>>,
 }
 
 /// An open log.
@@ -45,6 +48,12 @@ pub struct Opened {
     pub granter: Granter,
     /// How many bytes of a record cut short were removed from the end.
     pub torn_bytes: u64,
+}
+
+/// Keeps every writer from a log as long as it lives. It reads and writes nothing.
+#[derive(Debug)]
+pub struct Held {
+    _lock: File,
 }
 
 /// Whether a session's owner is alive.
@@ -113,6 +122,20 @@ impl Log {
         Ok(read.verdict)
     }
 
+    /// Keeps every writer from a log that is there, for work on its files.
+    ///
+    /// # Errors
+    ///
+    /// The log is in use, or cannot be opened or locked.
+    pub fn hold(path: &Path) -> Result<Held, LogError> {
+        let file = File::open(path).map_err(|source| open_fault(path, source))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Held { _lock: file }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(LogError::InUse { path: path.to_owned() }),
+            Err(errno) => Err(open_fault(path, errno.into())),
+        }
+    }
+
     /// Asks the kernel whether a process owns the log.
     #[must_use]
     pub fn running(path: &Path) -> Running {
@@ -150,6 +173,8 @@ impl Log {
             clock: options.clock,
             redactor: options.redactor,
             observer: options.observer,
+            courier: options.courier,
+            settled: 0,
             next: Seq(session.records + 1),
             session,
             head: read.head,

@@ -5,7 +5,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use crate::event::Event;
+use crate::id::SessionId;
 use crate::record::{Envelope, HEADER, LineHash, RECORD_BYTES_MAX, Seq};
+use crate::seal::{Sealed, Statement};
 
 /// What a log's bytes amount to. Only `Intact` is a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +45,15 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Says whether something was changed or cannot be read. A torn tail is a crash and no damage.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Intact { .. } | Self::Torn { .. } => false,
+            Self::Broken { .. } | Self::Undecodable { .. } | Self::Unreadable { .. } => true,
+        }
+    }
+
     /// Returns the word for the verdict.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -78,6 +90,65 @@ pub fn verify(path: &Path) -> Verdict {
         Ok(file) => scan(BufReader::with_capacity(1 << 20, file), |_| Ok(())).verdict,
         Err(fault) => Verdict::Unreadable { reason: fault.to_string() },
     }
+}
+
+/// What a log's bytes amount to, with the heads of its chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// Whether the chain holds.
+    pub verdict: Verdict,
+    /// How many records stand before whatever is wrong.
+    pub records: u64,
+    /// The hash of the last of these records' lines, in lower hex.
+    pub head: String,
+    /// What the seal says of them, when one was asked about.
+    pub sealed: Option<Sealed>,
+}
+
+/// Reads a whole log, and holds it against what was sealed of it.
+///
+/// `session` is whose log it should be, when its name tells.
+#[must_use]
+pub fn check(path: &Path, session: Option<SessionId>, seal: Option<&Statement>) -> Checked {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(fault) => {
+            let verdict = Verdict::Unreadable { reason: fault.to_string() };
+            return Checked { verdict, records: 0, head: String::new(), sealed: None };
+        }
+    };
+    let sealed_records = seal.map(|statement| statement.records);
+    let (mut records, mut then) = (0, None);
+    let mut owner = None;
+    let scan = scan(BufReader::with_capacity(1 << 20, file), |envelope| {
+        // What follows the sealed record says its hash.
+        if Some(records) == sealed_records {
+            then = Some(envelope.prev.to_string());
+        }
+        let record = envelope.open()?;
+        if let Event::Start(start) = &record.event {
+            owner = Some(start.session.clone());
+        }
+        records += 1;
+        Ok(())
+    });
+    let head = scan.head.to_string();
+    if Some(records) == sealed_records {
+        then = Some(head.clone());
+    }
+    let is_other = |statement: &Statement| {
+        session.is_some_and(|session| session != statement.session)
+            || owner.as_ref().is_some_and(|owner| *owner != statement.session.to_string())
+    };
+    let sealed = seal.map(|statement| match then {
+        _ if is_other(statement) => Sealed::OtherSession,
+        None if scan.verdict.is_damage() => Sealed::Rewritten { at: records + 1 },
+        None => Sealed::Shortened { sealed: statement.records },
+        Some(hash) if hash != statement.head => Sealed::Rewritten { at: statement.records },
+        Some(_) if records == statement.records => Sealed::Whole,
+        Some(_) => Sealed::Earlier { records: statement.records },
+    });
+    Checked { verdict: scan.verdict, records, head, sealed }
 }
 
 /// What reading a log to its end told.
@@ -123,7 +194,7 @@ pub(crate) fn scan(
                 return scan;
             }
         } else {
-            match check(&line, records, scan.head, &mut each) {
+            match check_line(&line, records, scan.head, &mut each) {
                 Ok(()) => records += 1,
                 Err(verdict) => {
                     scan.verdict = verdict;
@@ -137,7 +208,7 @@ pub(crate) fn scan(
     }
 }
 
-fn check(
+fn check_line(
     line: &[u8],
     records: u64,
     head: LineHash,

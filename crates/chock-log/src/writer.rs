@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::courier::Courier;
 use crate::error::LogError;
 use crate::event::Event;
 use crate::log::{Clock, Observer};
@@ -42,13 +43,22 @@ impl Pen {
         self.lock().append(event)
     }
 
-    /// Waits until every record so far is on the disk.
+    /// Waits until every record so far is on the disk, and at every required audit sink.
     ///
     /// # Errors
     ///
-    /// The disk did not confirm. The log takes no more records.
+    /// The disk did not confirm, and the log takes no more records; or a sink lacks lines.
     pub fn flush(&self) -> Result<(), LogError> {
         self.lock().flush()
+    }
+
+    /// Waits until every required audit sink has every line so far.
+    ///
+    /// # Errors
+    ///
+    /// One of them does not. The log itself goes on taking records.
+    pub fn settle(&self) -> Result<(), LogError> {
+        self.lock().settle()
     }
 
     /// Asks a question of the session as folded so far.
@@ -64,6 +74,8 @@ impl Pen {
 
     pub(crate) fn append_durably(&self, event: Event) -> Result<Seq, LogError> {
         let mut writer = self.lock();
+        // An approval that lacks an earlier line at a sink would be one without an act.
+        writer.settle()?;
         let seq = writer.append(event)?;
         writer.flush()?;
         Ok(seq)
@@ -82,6 +94,9 @@ pub(crate) struct Writer {
     pub(crate) clock: Clock,
     pub(crate) redactor: Redactor,
     pub(crate) observer: Option<Observer>,
+    pub(crate) courier: Option<Box<dyn Courier>>,
+    /// How many bytes every required sink has.
+    pub(crate) settled: u64,
     pub(crate) session: Session,
     pub(crate) head: LineHash,
     pub(crate) next: Seq,
@@ -115,6 +130,10 @@ impl Writer {
         self.length += line.len() as u64;
         self.head = LineHash::of(&line[..line.len() - 1]);
         self.next = Seq(seq.0 + 1);
+        if let Some(courier) = &mut self.courier {
+            // What is missing somewhere stops the next act, when `settle` asks.
+            let _ = courier.carry(self.length);
+        }
         let record = Record { seq, time, event };
         self.session.absorb(&record);
         if let Some(calls) = raw_calls {
@@ -175,6 +194,16 @@ impl Writer {
             flushed.map_err(|source| LogError::Append { path: self.path.clone(), source })?;
             self.failed = false;
             self.unflushed = false;
+        }
+        self.settle()
+    }
+
+    fn settle(&mut self) -> Result<(), LogError> {
+        if let Some(courier) = &mut self.courier
+            && self.settled < self.length
+        {
+            courier.settle(self.length)?;
+            self.settled = self.length;
         }
         Ok(())
     }

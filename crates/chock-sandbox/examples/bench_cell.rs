@@ -57,7 +57,8 @@ impl Ground {
     fn new(scratch: PathBuf) -> Answer<Self> {
         let log = scratch.join(format!("log-{}/bench.jsonl", std::process::id()));
         let redactor = Redactor::new([], [0; 32]);
-        let options = Options { clock: Box::new(Default::default), redactor, observer: None };
+        let options =
+            Options { clock: Box::new(Default::default), redactor, observer: None, courier: None };
         let granter = Log::open(&log, options)?.granter;
         let [cold, warm, few, many] = [const { OnceCell::new() }; 4];
         Ok(Self { scratch, granter, cold, warm, few, many, ballast: Vec::new() })

@@ -20,7 +20,12 @@ pub fn options() -> Options {
         let now = seconds.fetch_add(1, Ordering::Relaxed);
         Timestamp::from_second(now).expect("invariant: a small number of seconds is a time")
     };
-    Options { clock: Box::new(clock), redactor: Redactor::new([], LOG_KEY), observer: None }
+    Options {
+        clock: Box::new(clock),
+        redactor: Redactor::new([], LOG_KEY),
+        observer: None,
+        courier: None,
+    }
 }
 
 /// A log file in a temporary directory, which is removed with it.

@@ -80,6 +80,7 @@ pub use layout::{
 };
 pub use pick::{PickFault, Picked};
 pub use project::{Notice, Project, ProjectFault, Surroundings};
+pub use remove::remove_tree;
 pub use size::size_on_disk;
 pub use snapshot::{
     NOTED_MAX, SNAPSHOT_BYTES_MAX, SNAPSHOT_DEPTH_MAX, SNAPSHOT_FILE_BYTES_MAX, SNAPSHOT_FILES_MAX,

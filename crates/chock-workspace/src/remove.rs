@@ -13,6 +13,18 @@ use crate::{WorkspaceFault, files};
 /// How many directories are open at once. What is deeper is moved up first.
 const OPEN_MAX: usize = 64;
 
+/// Removes what a session left at `path`, a tree or a file. Nothing there is fine.
+///
+/// No link is followed, whoever wrote the tree. The caller makes sure that nobody writes below
+/// `path` meanwhile.
+///
+/// # Errors
+///
+/// [`WorkspaceFault::Files`] when something cannot be removed.
+pub fn remove_tree(path: &Path) -> Result<(), WorkspaceFault> {
+    tree(path)
+}
+
 /// Removes `path` and everything below it. Nothing there is fine.
 ///
 /// No link is followed, and a directory that its mode closes is opened first. The

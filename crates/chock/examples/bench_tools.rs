@@ -185,7 +185,8 @@ fn is_root() -> bool {
 
 fn open_log(path: &Path) -> Answer<Opened> {
     let clock = Box::new(jiff::Timestamp::now);
-    let options = Options { clock, redactor: Redactor::new([], [0; 32]), observer: None };
+    let options =
+        Options { clock, redactor: Redactor::new([], [0; 32]), observer: None, courier: None };
     Ok(Log::open(path, options)?)
 }
 

@@ -293,8 +293,12 @@ fn say(line: &Value) {
 
 fn open_log(path: &Path) -> chock_log::Opened {
     let redactor = chock_log::Redactor::new([], [0; 32]);
-    let options =
-        chock_log::Options { clock: Box::new(Default::default), redactor, observer: None };
+    let options = chock_log::Options {
+        clock: Box::new(Default::default),
+        redactor,
+        observer: None,
+        courier: None,
+    };
     Log::open(path, options).expect("a log")
 }
 
