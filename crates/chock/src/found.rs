@@ -38,12 +38,24 @@ impl Found {
         self.log.with_extension("ctl")
     }
 
+    /// Names the file of the log's seal.
+    pub(crate) fn seal(&self) -> PathBuf {
+        seal_of(&self.log)
+    }
+
     /// Reads the log, without owning it.
     pub(crate) fn read(self) -> Result<Listed, Failure> {
         let running = Log::running(&self.log);
         let (session, verdict) = Log::read(&self.log).map_err(|fault| Failure::because(&fault))?;
         Ok(Listed { found: self, session, verdict, running })
     }
+}
+
+/// Names the file of a log's seal, wherever the log lies.
+pub(crate) fn seal_of(log: &Path) -> PathBuf {
+    let mut path = log.as_os_str().to_owned();
+    path.push(".seal");
+    path.into()
 }
 
 /// Lists the sessions in a project's directory, oldest first. A missing directory has none.

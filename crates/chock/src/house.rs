@@ -236,6 +236,7 @@ fn open_log(program: &Program, plan: &Plan, show: &Arc<Mutex<Show>>) -> Result<O
         observer: Some(Box::new(move |record, line| {
             show.lock().expect("invariant: nobody panics while showing").record(record, line);
         })),
+        courier: None,
     };
     Log::open(&plan.found.log, options).map_err(|fault| Failure::because(&fault))
 }
@@ -245,7 +246,7 @@ pub(crate) fn open_quiet_log(program: &Program, found: &Found) -> Result<Opened,
     make_private(found.log.parent().unwrap_or(Path::new("/")))?;
     let key = keys::redaction_key(&program.places.data)?;
     let redactor = Redactor::new([], key);
-    let options = Options { clock: clock(), redactor, observer: None };
+    let options = Options { clock: clock(), redactor, observer: None, courier: None };
     Log::open(&found.log, options).map_err(|fault| Failure::because(&fault))
 }
 

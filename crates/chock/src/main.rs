@@ -32,6 +32,7 @@ mod pty;
 mod settings;
 mod show;
 mod signals;
+mod signers;
 mod speaker;
 mod terminal;
 mod visible;

@@ -28,6 +28,22 @@ pub(crate) fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\n").replace('\t', "\\t")
 }
 
+/// Writes JSON so that it cannot draw either: what [`visible`] would replace becomes `\u` escapes.
+pub(crate) fn escaped_json(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        // Outside of its strings JSON has only plain ASCII and line ends.
+        if is_hidden(letter) {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                shown.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
 /// Cuts a line to `most` characters, with a mark where something is missing.
 pub(crate) fn shortened(line: &str, most: usize) -> String {
     if line.chars().count() <= most {
@@ -84,6 +100,15 @@ mod tests {
             assert_eq!(visible(text), shown);
         }
         assert_eq!(visible_line("a\nb\tc"), "a\\nb\\tc");
+    }
+
+    #[test]
+    fn escaped_json_says_the_same_and_draws_nothing() {
+        let text = serde_json::json!({ "a": "\u{9b}31m \u{202e} \u{e0001} \u{7f} é" }).to_string();
+        let escaped = escaped_json(&text);
+        assert!(!escaped.chars().any(is_hidden), "{escaped}");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+        assert_eq!(read(&escaped), read(&text));
     }
 
     #[test]

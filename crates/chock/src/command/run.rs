@@ -254,6 +254,9 @@ fn hint(reason: EndReason) -> Option<&'static str> {
         EndReason::Finished | EndReason::Other | EndReason::LogFull => None,
         EndReason::Refused => Some("another wording may be answered: chock run --continue \"...\""),
         EndReason::Budget => Some("raise budget in chock.zon, then: chock run --continue"),
+        EndReason::AuditGap => {
+            Some("nothing is lost; when the sink can be written: chock run --continue")
+        }
         EndReason::Cancelled | EndReason::Fault | EndReason::TurnLimit | EndReason::RateLimited => {
             Some("nothing is lost; to go on: chock run --continue")
         }

@@ -1,6 +1,12 @@
 //! `chock sessions`: what was done in this project, and whether the logs still say so.
 
-use chock_log::{EndReason, Entry, Log, Running, Session, State, Verdict};
+mod export;
+mod remove;
+mod seal;
+mod verify;
+mod view;
+
+use chock_log::{EndReason, Entry, Running, Session, State};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
@@ -10,7 +16,7 @@ use crate::show::{cost_words, usage_words};
 use crate::terminal::{Terminal, Weight};
 use crate::visible::{shortened, visible, visible_line};
 
-/// List, show and verify this project's sessions
+/// List, show, verify, seal, export and remove this project's sessions
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionsArgs {
     #[command(subcommand)]
@@ -35,10 +41,15 @@ enum Act {
         session: Option<String>,
     },
     /// Check that a session's log, or every log, says what was written
-    Verify {
-        /// The session's id or the end of it; all sessions if there is none
-        session: Option<String>,
-    },
+    Verify(verify::VerifyArgs),
+    /// Sign the head of a session's log
+    Seal(seal::SealArgs),
+    /// Write a copy of a session's log that verifies elsewhere, or a view of it
+    Export(export::ExportArgs),
+    /// Remove a session: its log, its copy of the project and everything beside it
+    Remove(remove::RemoveArgs),
+    /// Remove sessions by their age or number
+    Prune(remove::PruneArgs),
 }
 
 pub(crate) fn run(
@@ -46,6 +57,11 @@ pub(crate) fn run(
     terminal: &mut Terminal,
     args: &SessionsArgs,
 ) -> Result<Exit, Failure> {
+    if let Some(Act::Verify(verify)) = &args.act
+        && let Some(copy) = verify.copy(program)
+    {
+        return verify::run(program, terminal, vec![copy], verify, args.json);
+    }
     let project = program.project(args.project.as_deref())?;
     let directory = program.places.sessions(project.root());
     match &args.act {
@@ -54,13 +70,14 @@ pub(crate) fn run(
             let listed = found::session(&directory, session.as_deref())?.read()?;
             show(terminal, &listed, args.json)
         }
-        Some(Act::Verify { session }) => {
-            let all = match session {
-                Some(name) => vec![found::session(&directory, Some(name))?],
-                None => found::sessions(&directory),
-            };
-            verify(terminal, all, args.json)
+        Some(Act::Verify(verify)) => {
+            let subjects = verify.sessions(&directory)?;
+            verify::run(program, terminal, subjects, verify, args.json)
         }
+        Some(Act::Seal(seal)) => seal::run(program, terminal, &directory, seal, args.json),
+        Some(Act::Export(export)) => export::run(program, terminal, &directory, export),
+        Some(Act::Remove(remove)) => remove::run(terminal, &directory, remove, args.json),
+        Some(Act::Prune(prune)) => remove::prune(terminal, &directory, prune, args.json),
     }
 }
 
@@ -72,7 +89,7 @@ fn list(
     let mut damaged = false;
     for found in found::sessions(directory) {
         let listed = found.read()?;
-        damaged |= is_damage(&listed.verdict);
+        damaged |= listed.verdict.is_damage();
         if as_json {
             terminal.answer(&row(&listed).to_string())?;
             continue;
@@ -110,7 +127,7 @@ fn row(listed: &Listed) -> serde_json::Value {
 
 /// Names where a session stands, in a word.
 fn state_word(listed: &Listed) -> &'static str {
-    if is_damage(&listed.verdict) {
+    if listed.verdict.is_damage() {
         return listed.verdict.word();
     }
     if listed.running == Running::Yes {
@@ -135,6 +152,7 @@ pub(crate) fn reason_word(reason: EndReason) -> &'static str {
         EndReason::Refused => "refused by the model's provider",
         EndReason::RateLimited => "rate limited",
         EndReason::LogFull => "log full",
+        EndReason::AuditGap => "audit gap",
         EndReason::Other => "ended",
     }
 }
@@ -186,44 +204,4 @@ fn show(terminal: &mut Terminal, listed: &Listed, as_json: bool) -> Result<Exit,
     }
     terminal.answer(&format!("{}: {}", state_word(listed), usage_words(&listed.session)))?;
     Ok(Exit::Finished)
-}
-
-fn verify(terminal: &mut Terminal, all: Vec<found::Found>, as_json: bool) -> Result<Exit, Failure> {
-    let mut damaged = false;
-    for found in all {
-        let mut records = 0_u64;
-        let verdict = match Log::records(&found.log, |_| records += 1) {
-            Ok(verdict) => verdict,
-            Err(fault) => Verdict::Unreadable { reason: crate::exit::causes(&fault) },
-        };
-        damaged |= is_damage(&verdict);
-        if as_json {
-            let at = match &verdict {
-                Verdict::Broken { at, .. } | Verdict::Undecodable { at } => Some(at.0),
-                Verdict::Torn { records, .. } => Some(records + 1),
-                Verdict::Intact { .. } | Verdict::Unreadable { .. } => None,
-            };
-            let row = json!({
-                "id": found.id.to_string(),
-                "verdict": verdict.word(),
-                "records": records,
-                "at": at,
-                "seal": null,
-            });
-            terminal.answer(&row.to_string())?;
-        } else {
-            let weight = if is_damage(&verdict) { Weight::Bad } else { Weight::Good };
-            let words = terminal.paint(&visible_line(&verdict.to_string()), weight);
-            terminal.answer(&format!("{}  {words}", found.id))?;
-        }
-    }
-    Ok(if damaged { Exit::NotIntact } else { Exit::Finished })
-}
-
-/// A torn tail is a crash and not damage.
-fn is_damage(verdict: &Verdict) -> bool {
-    match verdict {
-        Verdict::Intact { .. } | Verdict::Torn { .. } => false,
-        Verdict::Broken { .. } | Verdict::Undecodable { .. } | Verdict::Unreadable { .. } => true,
-    }
 }

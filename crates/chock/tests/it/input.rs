@@ -19,7 +19,7 @@ pub(crate) fn scripted(yard: &Yard, turns: &serde_json::Value) {
     );
 }
 
-fn one_word(yard: &Yard) {
+pub(crate) fn simple(yard: &Yard) {
     scripted(yard, &json!({ "turns": [{ "text": "done" }, { "text": "done again" }] }));
 }
 
@@ -49,7 +49,7 @@ fn a_mistyped_command_names_the_nearest_and_spends_nothing() {
 #[test]
 fn a_message_must_be_there_and_be_text() {
     let yard = Yard::new();
-    one_word(&yard);
+    simple(&yard);
     check(&yard, yard.chock(&["run", ""]), &["message", "empty"]);
     check(&yard, yard.chock(&["run", "  \n "]), &["message", "empty"]);
     let mut command = yard.command(&["run"]);
@@ -67,7 +67,7 @@ fn a_message_must_be_there_and_be_text() {
 fn a_message_comes_from_a_pipe_too() {
     use std::io::Write;
     let yard = Yard::new();
-    one_word(&yard);
+    simple(&yard);
     let mut command = yard.command(&["run"]);
     command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     let mut child = command.stderr(std::process::Stdio::piped()).spawn().expect("the program");
@@ -80,7 +80,7 @@ fn a_message_comes_from_a_pipe_too() {
 #[test]
 fn what_is_no_project_is_refused_by_name() {
     let yard = Yard::bare();
-    one_word(&yard);
+    simple(&yard);
     check(&yard, yard.chock(&["run", "x"]), &["git", "init"]);
     check(&yard, yard.chock(&["run", "--project", "/", "x"]), &["/"]);
     check(&yard, yard.chock(&["run", "--project", "/no/such/place", "x"]), &["/no/such/place"]);
@@ -96,7 +96,7 @@ fn what_is_no_project_is_refused_by_name() {
 #[test]
 fn without_git_or_a_home_the_cure_is_named() {
     let yard = Yard::new();
-    one_word(&yard);
+    simple(&yard);
     let mut command = yard.command(&["run", "x"]);
     command.env("PATH", "/nonexistent");
     check(&yard, command.output().expect("the program").into(), &["git"]);
@@ -114,7 +114,7 @@ fn odd_project_paths_work() {
         [b"with space", b"it's \"quoted\"", b"new\nline", b"\xff\xfe", b"-dash"];
     for name in names {
         let yard = Yard::new();
-        one_word(&yard);
+        simple(&yard);
         let place = yard.path(".").join(OsStr::from_bytes(name));
         fs::rename(yard.project(), &place).expect("a rename");
         let mut command = yard.command(&["run", "x"]);
@@ -131,7 +131,7 @@ fn odd_project_paths_work() {
 #[test]
 fn a_wrong_chock_zon_is_shown_with_its_line() {
     let yard = Yard::new();
-    one_word(&yard);
+    simple(&yard);
     let cases: [(&[u8], &[&str]); 5] = [
         (b".{\n    .polcy = .{},\n}\n", &["chock.zon:2:6", ".polcy = .{}", "policy"]),
         (b".{ .policy = ", &["chock.zon:1"]),
@@ -154,7 +154,7 @@ fn a_wrong_chock_zon_is_shown_with_its_line() {
 #[test]
 fn what_widens_does_not_count_until_it_is_accepted() {
     let yard = Yard::new();
-    one_word(&yard);
+    simple(&yard);
     yard.write(
         "chock.zon",
         ".{ .policy = .{ .rules = .{ .{ .action = \"git.push\", .decision = .allow } } } }",
@@ -180,7 +180,7 @@ fn what_widens_does_not_count_until_it_is_accepted() {
 #[test]
 fn unknown_names_are_answered_with_the_nearest() {
     let yard = Yard::new();
-    one_word(&yard);
+    simple(&yard);
     check(&yard, yard.chock(&["run", "--provider", "scrpt", "x"]), &["scrpt", "script"]);
     yard.config(".{}");
     check(&yard, yard.chock(&["run", "x"]), &["provider", "config.zon"]);
@@ -194,7 +194,7 @@ fn a_repository_that_cannot_be_read_is_refused_by_name_and_the_others_work() {
         [("--object-format=sha256", Some("SHA-256")), ("--ref-format=reftable", None)]
     {
         let yard = Yard::bare();
-        one_word(&yard);
+        simple(&yard);
         yard.write("a.txt", "a\n");
         yard.git(&["init", "-q", option]);
         yard.git(&["add", "-A"]);
@@ -211,7 +211,7 @@ fn a_repository_that_cannot_be_read_is_refused_by_name_and_the_others_work() {
 #[test]
 fn an_empty_repository_works() {
     let yard = Yard::bare();
-    one_word(&yard);
+    simple(&yard);
     yard.git(&["init", "-q"]);
     yard.chock(&["run", "x"]).expect(0);
     let ran = yard.chock(&["diff"]).expect(0);

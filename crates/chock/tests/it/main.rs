@@ -15,6 +15,8 @@ mod observe;
 mod rows;
 mod scenarios;
 mod screen;
+mod seals;
+mod shelf;
 mod tasks;
 mod words;
 mod yard;
