@@ -19,6 +19,7 @@ mod agent;
 mod bounds;
 mod context;
 mod next;
+mod promise;
 mod prompt;
 mod seams;
 mod tasks;

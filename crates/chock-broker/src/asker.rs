@@ -1,18 +1,35 @@
 //! The seam to whoever can be asked.
 
+use chock_policy::Rule;
+
 /// One question, with every byte of what a yes would approve.
 ///
 /// The agent wrote parts of it: whoever shows it makes control characters visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The names that need a yes.
-    pub actions: Vec<String>,
+    /// What needs a yes.
+    pub guarded: Vec<Guarded>,
     /// The tool that asks.
     pub tool: String,
-    /// The kind of agent that asks.
-    pub agent_kind: String,
+    /// The kinds of agent from the root to the one that asks.
+    pub chain: Vec<String>,
     /// What would be done.
     pub effect: String,
+    /// What a reviewing agent said for it, where one was asked first.
+    pub review: Option<String>,
+    /// The rows that a lasting yes would add; none where it would not spare the next question.
+    pub always: Vec<Rule>,
+}
+
+/// An action that needs a yes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guarded {
+    /// Its name.
+    pub action: String,
+    /// Why it is guarded at all.
+    pub why: &'static str,
+    /// The row that asks, with where it stands; absent where no row names the action.
+    pub row: Option<String>,
 }
 
 /// What came back.
@@ -22,6 +39,8 @@ pub enum Answer {
     Once,
     /// Yes, and not again in this session for the same actions.
     ForSession,
+    /// Yes, and not again in this project. The question's rows were kept by whoever asked.
+    Always,
     /// No, with words for the model if there are any.
     No(Option<String>),
     /// Nobody is there.
@@ -36,6 +55,9 @@ pub enum Answer {
 pub trait Asker {
     /// Asks, and waits for the answer as long as its owner thinks right.
     fn ask(&mut self, question: &Question) -> Answer;
+
+    /// Says whether somebody could answer now.
+    fn is_reachable(&self) -> bool;
 }
 
 /// The asker of a session that nobody watches.
@@ -45,5 +67,9 @@ pub struct Nobody;
 impl Asker for Nobody {
     fn ask(&mut self, _question: &Question) -> Answer {
         Answer::Nobody
+    }
+
+    fn is_reachable(&self) -> bool {
+        false
     }
 }

@@ -3,11 +3,16 @@
 use std::collections::BTreeSet;
 
 use chock_log::{
-    Act, AnswerBody, AskedBody, Event, Granter, Grounds, LogError, Mask, Pen, Proposal,
+    Act, AnswerBody, AskedBody, Entry, Event, Granter, Grounds, LogError, Mask, Pen, Proposal,
+    ReviewVerdict, ReviewedBody, Session,
 };
-use chock_policy::{Action, Decision, Lineage, Ratchet, Request, Ruling, Table, decide};
+use chock_policy::{
+    Action, Decision, Lineage, Pattern, Ratchet, Request, Rule, Ruling, Table, decide,
+};
 
-use crate::asker::{Answer, Asker, Question};
+use crate::asker::{Answer, Asker, Guarded, Nobody, Question};
+use crate::guard;
+use crate::reviewer::{NoReviewer, REASON_CHARACTERS, ReviewRequest, Reviewer};
 use crate::verdict::{Cause, Refusal, Verdict};
 
 /// What holds for the agent whose acts are judged.
@@ -23,12 +28,28 @@ pub struct Standing {
     pub model: String,
 }
 
+/// Who can be asked.
+pub struct People {
+    /// Puts questions to a person.
+    pub asker: Box<dyn Asker>,
+    /// Reviews acts before or instead of a person.
+    pub reviewer: Box<dyn Reviewer>,
+}
+
+impl People {
+    /// Nobody: whatever would be asked is refused.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { asker: Box::new(Nobody), reviewer: Box::new(NoReviewer) }
+    }
+}
+
 /// Judges the acts of one agent.
 pub struct Broker {
-    standing: Standing,
+    pub(crate) standing: Standing,
     granter: Granter,
-    pen: Pen,
-    asker: Box<dyn Asker>,
+    pub(crate) pen: Pen,
+    people: People,
     granted: BTreeSet<Action>,
 }
 
@@ -38,18 +59,18 @@ impl std::fmt::Debug for Broker {
     }
 }
 
-/// The strictest ruling over a proposal's actions, and those that it asks about.
+/// The strictest ruling over a proposal's actions, and those that need a person's yes.
 struct Judgement {
     action: Action,
     ruling: Ruling,
-    asking: Vec<Action>,
+    asking: Vec<(Action, Ruling)>,
 }
 
 impl Broker {
     /// Takes the session's granter; there is no other.
     #[must_use]
-    pub fn new(standing: Standing, granter: Granter, pen: Pen, asker: Box<dyn Asker>) -> Self {
-        Self { standing, granter, pen, asker, granted: BTreeSet::new() }
+    pub fn new(standing: Standing, granter: Granter, pen: Pen, people: People) -> Self {
+        Self { standing, granter, pen, people, granted: BTreeSet::new() }
     }
 
     /// Judges one act for the agent, records the answer, and hands over the permit.
@@ -64,14 +85,24 @@ impl Broker {
                 let grounds = rule(&judgement.ruling);
                 self.refuse(&proposal, judgement.action, Cause::Judged(grounds))
             }
-            Decision::Ask if judgement.asking.iter().all(|name| self.granted.contains(name)) => {
+            Decision::Ask
+                if judgement.asking.iter().all(|(name, _)| self.granted.contains(name)) =>
+            {
                 self.permit(proposal, judgement.action, Grounds::PersonForSession)
             }
-            Decision::Ask => self.ask(proposal, judgement),
-            // No reviewer is built into a session yet, and an absent one refuses.
-            Decision::AgentReview | Decision::AgentThenHuman => {
-                self.refuse(&proposal, judgement.action, Cause::Judged(Grounds::NoReviewer))
+            Decision::Ask => self.ask(proposal, judgement, None),
+            Decision::AgentReview => match self.review(&proposal, &judgement.action) {
+                Ok(_) => self.permit(proposal, judgement.action, Grounds::Reviewer),
+                Err(cause) => self.refuse(&proposal, judgement.action, cause),
+            },
+            // Where no person could be asked afterwards, the review is not paid for.
+            Decision::AgentThenHuman if !self.people.asker.is_reachable() => {
+                self.refuse(&proposal, judgement.action, Cause::Judged(Grounds::Nobody))
             }
+            Decision::AgentThenHuman => match self.review(&proposal, &judgement.action) {
+                Ok(note) => self.ask(proposal, judgement, Some(note)),
+                Err(cause) => self.refuse(&proposal, judgement.action, cause),
+            },
         }
     }
 
@@ -87,59 +118,137 @@ impl Broker {
 
     /// Rules on every action. A proposal without one may do nothing.
     fn consult<A>(&self, proposal: &Proposal<A>) -> Judgement {
-        let mut judgement = Judgement {
-            action: Action::from_static("exec.unparsed"),
-            ruling: Ruling { decision: Decision::Deny, row: None },
-            asking: Vec::new(),
-        };
+        let table = &self.standing.table;
         let rulings: Vec<_> = proposal
             .actions
             .iter()
-            .map(|action| (action, self.rule_on(&proposal.tool, action)))
+            .map(|action| (action.clone(), self.rule_on(table, &proposal.tool, action)))
             .collect();
-        if let Some((action, ruling)) = rulings.iter().min_by_key(|(_, ruling)| ruling.decision) {
-            judgement.action = (*action).clone();
-            judgement.ruling = ruling.clone();
-        }
-        let asking = rulings.iter().filter(|(_, ruling)| ruling.decision == Decision::Ask);
-        judgement.asking = asking.map(|(action, _)| (*action).clone()).collect();
-        judgement
+        let strictest = rulings.iter().min_by_key(|(_, ruling)| ruling.decision).cloned();
+        let (action, ruling) = strictest.unwrap_or_else(|| {
+            let nothing = Ruling { decision: Decision::Deny, row: None };
+            (Action::from_static("exec.unparsed"), nothing)
+        });
+        let needs_yes =
+            |ruling: &Ruling| matches!(ruling.decision, Decision::Ask | Decision::AgentThenHuman);
+        let asking = rulings.into_iter().filter(|(_, ruling)| needs_yes(ruling)).collect();
+        Judgement { action, ruling, asking }
     }
 
-    fn rule_on(&self, tool: &str, action: &Action) -> Ruling {
-        let Standing { table, lineage, kept, model } = &self.standing;
+    fn rule_on(&self, table: &Table, tool: &str, action: &Action) -> Ruling {
+        let Standing { lineage, kept, model, .. } = &self.standing;
         decide(table, lineage, kept, &Request { action, tool, model })
     }
 
-    fn ask<A: Act>(&mut self, proposal: Proposal<A>, judgement: Judgement) -> Verdict<A> {
-        let effect = self.pen.masked(&proposal.effect, Mask::LentOnly);
+    fn ask<A: Act>(
+        &mut self,
+        proposal: Proposal<A>,
+        judgement: Judgement,
+        review: Option<String>,
+    ) -> Verdict<A> {
+        let question = self.question(&proposal, &judgement, review);
+        let Judgement { action, asking, .. } = judgement;
         let asked = AskedBody {
             call: proposal.call.clone(),
-            action: judgement.action.to_string(),
-            effect: effect.clone(),
+            action: action.to_string(),
+            effect: question.effect.clone(),
         };
         let recorded = self.pen.write(Event::Asked(asked)).and_then(|_| self.pen.flush());
         if let Err(fault) = recorded {
-            return not_recorded(judgement.action, fault);
+            return not_recorded(action, fault);
         }
-        let question = Question {
-            actions: judgement.asking.iter().map(ToString::to_string).collect(),
-            tool: proposal.tool.clone(),
-            agent_kind: self.standing.lineage.kinds().last().unwrap_or_default().to_owned(),
-            effect,
+        let mut grant = |grounds| {
+            let whole = asking.iter().filter(|(name, _)| !name.is_cut());
+            self.granted.extend(whole.map(|(name, _)| name.clone()));
+            grounds
         };
-        let action = judgement.action;
-        match self.asker.ask(&question) {
+        match self.people.asker.ask(&question) {
             Answer::Once => self.permit(proposal, action, Grounds::Person),
             Answer::ForSession => {
-                self.granted.extend(judgement.asking);
-                self.permit(proposal, action, Grounds::PersonForSession)
+                let grounds = grant(Grounds::PersonForSession);
+                self.permit(proposal, action, grounds)
+            }
+            Answer::Always => {
+                let grounds = grant(Grounds::PersonAlways);
+                self.permit(proposal, action, grounds)
             }
             Answer::No(None) => self.refuse(&proposal, action, Cause::Judged(Grounds::Person)),
             Answer::No(Some(words)) => self.refuse(&proposal, action, Cause::Person(words)),
             Answer::Nobody => self.refuse(&proposal, action, Cause::Judged(Grounds::Nobody)),
             Answer::TimedOut => self.refuse(&proposal, action, Cause::Judged(Grounds::Timeout)),
             Answer::Cancelled => self.refuse(&proposal, action, Cause::Judged(Grounds::Cancelled)),
+        }
+    }
+
+    fn question<A>(
+        &self,
+        proposal: &Proposal<A>,
+        judgement: &Judgement,
+        review: Option<String>,
+    ) -> Question {
+        let guarded = judgement.asking.iter().map(|(action, ruling)| Guarded {
+            action: action.to_string(),
+            why: guard::why(action),
+            row: ruling.row.as_ref().map(|(origin, row)| format!("{origin}: {row}")),
+        });
+        Question {
+            guarded: guarded.collect(),
+            tool: proposal.tool.clone(),
+            chain: self.standing.lineage.kinds().map(str::to_owned).collect(),
+            effect: self.pen.masked(&proposal.effect, Mask::LentOnly),
+            review,
+            always: self.lasting(&proposal.tool, &judgement.asking),
+        }
+    }
+
+    /// Spells the rows of a lasting yes: for exactly these actions, this tool and this kind of
+    /// agent. None where a ceiling or a review would ask again all the same.
+    fn lasting(&self, tool: &str, asking: &[(Action, Ruling)]) -> Vec<Rule> {
+        let kind = self.standing.lineage.kinds().last().and_then(|kind| Pattern::new(kind).ok());
+        let (Some(agent_kind), Ok(of_tool)) = (kind, Pattern::new(tool)) else { return Vec::new() };
+        let mut rows = Vec::new();
+        for (action, _) in asking {
+            let Ok(pattern) = Pattern::new(action.as_str()) else { return Vec::new() };
+            let row = Rule {
+                agent_kind: Some(agent_kind.clone()),
+                tool: Some(of_tool.clone()),
+                ..Rule::action(pattern, Decision::Allow)
+            };
+            let table = self.standing.table.clone().remembering(vec![row.clone()]);
+            let would_be = self.rule_on(&table, tool, action).decision;
+            if would_be != Decision::Allow || action.as_str() == WIDEN || action.is_cut() {
+                return Vec::new();
+            }
+            rows.push(row);
+        }
+        rows
+    }
+
+    /// Has an act reviewed. A yes is the reviewer's note, which the agent never gets.
+    fn review<A>(&mut self, proposal: &Proposal<A>, action: &Action) -> Result<String, Cause> {
+        let request = ReviewRequest {
+            action: action.to_string(),
+            tool: proposal.tool.clone(),
+            chain: self.standing.lineage.kinds().map(str::to_owned).collect(),
+            reason: self.pen.session(last_words),
+            effect: self.pen.masked(&proposal.effect, Mask::LentOnly),
+            why: guard::why(action),
+        };
+        let review = self.people.reviewer.review(&request);
+        let body = ReviewedBody {
+            call: proposal.call.clone(),
+            action: request.action,
+            review: review.verdict,
+            note: review.note.clone(),
+        };
+        if let Some(usage) = review.usage {
+            self.pen.write(Event::Usage(usage)).map_err(Cause::NotRecorded)?;
+        }
+        self.pen.write(Event::Reviewed(body)).map_err(Cause::NotRecorded)?;
+        match review.verdict {
+            ReviewVerdict::Approved => Ok(review.note),
+            ReviewVerdict::Refused => Err(Cause::Judged(Grounds::Reviewer)),
+            ReviewVerdict::Unavailable => Err(Cause::Judged(Grounds::NoReviewer)),
         }
     }
 
@@ -157,9 +266,10 @@ impl Broker {
     }
 
     fn refuse<A: Act>(&self, proposal: &Proposal<A>, action: Action, cause: Cause) -> Verdict<A> {
-        let grounds = match &cause {
-            Cause::Judged(grounds) => grounds.clone(),
-            Cause::Person(_) | Cause::NotRecorded(_) => Grounds::Person,
+        let (grounds, words) = match &cause {
+            Cause::Judged(grounds) => (grounds.clone(), None),
+            Cause::Person(words) => (Grounds::Person, Some(words.clone())),
+            Cause::NotRecorded(_) => (Grounds::Nobody, None),
         };
         let body = AnswerBody {
             call: proposal.call.clone(),
@@ -167,12 +277,26 @@ impl Broker {
             actions: names(&proposal.actions),
             grounds,
             act: proposal.act.record(),
+            words,
         };
         match self.pen.write(Event::Answered(body)) {
             Ok(_) => Verdict::Refused(Refusal { action: action.to_string(), cause }),
             Err(fault) => not_recorded(action, fault),
         }
     }
+}
+
+/// The action that lifts a promise. No lasting yes covers it: the promise would hold nothing.
+pub(crate) const WIDEN: &str = "policy.widen";
+
+/// Returns what the agent said in its last reply, as far as a reviewer reads it.
+fn last_words(session: &Session) -> String {
+    let entries = session.entries.iter().rev();
+    let said = entries.filter_map(|(_, entry)| match entry {
+        Entry::Model(message) => Some(message.text()),
+        Entry::User(_) | Entry::Result { .. } | Entry::Notice(_) => None,
+    });
+    said.take(1).collect::<String>().chars().take(REASON_CHARACTERS).collect()
 }
 
 fn not_recorded<A>(action: Action, fault: LogError) -> Verdict<A> {

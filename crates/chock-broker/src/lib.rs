@@ -9,7 +9,8 @@
 //! - [`Broker::judge`] returns a [`Verdict`] and no error: what cannot be recorded is refused.
 //! - The broker owns the session's one [`Granter`](chock_log::Granter), so nothing else makes permits.
 //! - The strictest answer over every action of a proposal counts.
-//! - A question that nobody answers is a refusal.
+//! - A question that nobody answers is a refusal, and so is a review that nobody could make.
+//! - An agent's promises only lower what it may do; lifting one is an act that a person permits.
 //!
 //! # Start reading at
 //!
@@ -17,8 +18,13 @@
 
 mod asker;
 mod broker;
+mod guard;
+mod promise;
+mod reviewer;
 mod verdict;
 
-pub use asker::{Answer, Asker, Nobody, Question};
-pub use broker::{Broker, Standing};
+pub use asker::{Answer, Asker, Guarded, Nobody, Question};
+pub use broker::{Broker, People, Standing};
+pub use promise::{PROMISES_MAX, Promised, Widen};
+pub use reviewer::{NoReviewer, REASON_CHARACTERS, Review, ReviewRequest, Reviewer};
 pub use verdict::{Cause, Refusal, Verdict};

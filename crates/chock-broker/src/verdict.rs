@@ -59,8 +59,12 @@ impl Refusal {
                 Grounds::Rule { origin, row } => {
                     format!("`{action}` is refused by a {origin} rule: {row}")
                 }
-                Grounds::Person | Grounds::PersonForSession | Grounds::PersonDirectly => {
-                    format!("A person refused `{action}`.")
+                Grounds::Person
+                | Grounds::PersonForSession
+                | Grounds::PersonAlways
+                | Grounds::PersonDirectly => format!("A person refused `{action}`."),
+                Grounds::Reviewer => {
+                    format!("`{action}` was not done: a reviewing agent refused it.")
                 }
                 Grounds::Timeout => format!(
                     "Nobody answered in time whether `{action}` may be done, so it was not."
@@ -72,19 +76,24 @@ impl Refusal {
                     format!("`{action}` was not done: the person stopped the turn.")
                 }
                 Grounds::NoReviewer => {
-                    format!("`{action}` needs a reviewer's yes, and this session has none.")
+                    format!("`{action}` needs a reviewing agent's yes, and it could not be asked.")
                 }
             },
         }
     }
 
+    /// Names the layer that refused.
     fn layer(&self) -> &'static str {
         match &self.cause {
             Cause::Person(_) => "person",
             Cause::NotRecorded(_) => "log",
             Cause::Judged(grounds) => match grounds {
-                Grounds::Rule { .. } | Grounds::NoReviewer => "policy",
+                Grounds::Rule { origin, .. } if origin == "organisation" => "organisation",
+                Grounds::Rule { origin, .. } if origin == "promise" => "promise",
+                Grounds::Rule { .. } => "policy",
+                Grounds::Reviewer | Grounds::NoReviewer => "review",
                 Grounds::Person
+                | Grounds::PersonAlways
                 | Grounds::PersonForSession
                 | Grounds::PersonDirectly
                 | Grounds::Timeout
@@ -98,6 +107,12 @@ impl Refusal {
     fn allowed_by(&self) -> Option<String> {
         match &self.cause {
             Cause::Judged(Grounds::Cancelled) | Cause::Person(_) | Cause::NotRecorded(_) => None,
+            // No row of the project lifts a ceiling.
+            Cause::Judged(Grounds::Rule { origin, .. })
+                if origin == "organisation" || origin == "promise" =>
+            {
+                None
+            }
             Cause::Judged(_) => {
                 Some(format!(".{{ .action = \"{}\", .decision = .allow }}", self.action))
             }

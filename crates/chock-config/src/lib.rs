@@ -28,6 +28,7 @@ mod budget;
 mod choice;
 mod denied;
 mod effective;
+mod expectations;
 mod fault;
 mod file;
 mod limits;
@@ -37,7 +38,9 @@ mod person;
 mod project;
 mod project_path;
 mod provider;
+mod remembered;
 mod source;
+mod store;
 mod token;
 mod tokens;
 mod toolchains;
@@ -45,7 +48,7 @@ mod variable;
 mod widening;
 mod word;
 
-pub use acceptance::{Acceptances, Identity, StoreFault};
+pub use acceptance::Acceptances;
 pub use amount::{Amount, AmountFault};
 pub use bind::{BINDS_MAX, Bind, BindMode};
 pub use budget::{Budget, Cost};
@@ -53,6 +56,7 @@ pub use chock_zon::{Place, Spanned};
 pub use choice::{Choice, ChoiceFault};
 pub use denied::{DENIED_MAX, Denied, WhenTracked};
 pub use effective::{Effective, Flags, MAX_TURNS, Origin, Sourced};
+pub use expectations::Expectation;
 pub use fault::{Fault, Faults, nearest};
 pub use file::{FileFault, Links, TEXT_BYTES_MAX, read_text};
 pub use limits::{Limit, Limits, LimitsBlock, Machine};
@@ -65,6 +69,8 @@ pub use provider::{
     Capabilities, Compat, Credential, OutputLimit, Price, Provider, ProviderKind, Quirks,
     Reasoning, SystemRole,
 };
+pub use remembered::Remembered;
+pub use store::{Identity, StoreFault};
 pub use token::{Token, TokenFault};
 pub use tokens::Tokens;
 pub use toolchains::Toolchains;

@@ -31,6 +31,8 @@ pub struct Defaults {
     pub provider: Option<Spanned<String>>,
     /// The name of a model.
     pub model: Option<Spanned<String>>,
+    /// The name of the provider whose model reviews acts; without it the session's own does.
+    pub reviewer: Option<Spanned<String>>,
     /// How many turns one run may have, at least 1.
     pub max_turns: Option<Spanned<u32>>,
 }
@@ -40,6 +42,7 @@ pub struct Defaults {
 struct DefaultsBlock {
     provider: Option<Spanned<Word>>,
     model: Option<Spanned<String>>,
+    reviewer: Option<Spanned<Word>>,
     max_turns: Option<Spanned<u32>>,
 }
 
@@ -107,20 +110,22 @@ fn providers(node: Node<'_>, source: &mut Source<'_>) -> Vec<Provider> {
 
 impl DefaultsBlock {
     fn check(self, providers: &[Provider], source: &mut Source<'_>) -> Defaults {
-        let Self { provider, model, max_turns } = self;
-        let provider = provider.map(|name| Spanned { value: name.value.0, place: name.place });
+        let Self { provider, model, reviewer, max_turns } = self;
         // When a row was refused its name is not known, and only the row is to blame.
-        if let Some(name) = &provider
-            && !source.has_faults()
-            && !providers.iter().any(|provider| provider.name == name.value)
-        {
-            let message = format!("there is no provider `{}`", shown(&name.value));
-            let known = providers.iter().map(|provider| provider.name.as_str());
-            source.refuse_word(name.place, message, &name.value, known);
-        }
+        let rows_are_known = !source.has_faults();
+        let mut named = |name: Spanned<Word>| {
+            let name = Spanned { value: name.value.0, place: name.place };
+            if rows_are_known && !providers.iter().any(|provider| provider.name == name.value) {
+                let message = format!("there is no provider `{}`", shown(&name.value));
+                let known = providers.iter().map(|provider| provider.name.as_str());
+                source.refuse_word(name.place, message, &name.value, known);
+            }
+            name
+        };
+        let (provider, reviewer) = (provider.map(&mut named), reviewer.map(&mut named));
         if let Some(turns) = max_turns.as_ref().filter(|turns| turns.value == 0) {
             source.refuse(turns.place, "a run has at least one turn");
         }
-        Defaults { provider, model, max_turns }
+        Defaults { provider, model, reviewer, max_turns }
     }
 }

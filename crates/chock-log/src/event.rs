@@ -73,6 +73,12 @@ events! {
     Asked(AskedBody) = "approval.asked",
     /// An act was allowed or refused.
     Answered(AnswerBody) = "approval.answered",
+    /// A reviewing agent looked at an act.
+    Reviewed(ReviewedBody) = "approval.reviewed",
+    /// The agent gave up rights.
+    Promise(PromiseBody) = "policy.promise",
+    /// A person gave some of them back.
+    Widened(WidenedBody) = "policy.widened",
     /// An approved act begins.
     ToolStarted(StartedBody) = "tool.started",
     /// A tool call has its result.
@@ -163,6 +169,51 @@ pub struct AskedBody {
     pub effect: String,
 }
 
+/// Body of `approval.reviewed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewedBody {
+    /// The tool call in question.
+    pub call: String,
+    /// The strictest action.
+    pub action: String,
+    /// What came of the review.
+    pub review: ReviewVerdict,
+    /// The reviewer's own words, or why there was no review. The asking agent never gets them.
+    pub note: String,
+}
+
+/// What came of a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewVerdict {
+    /// The reviewer said yes.
+    Approved,
+    /// It said no, or nothing that can be read.
+    Refused,
+    /// It could not be asked.
+    Unavailable,
+}
+
+/// Body of `policy.promise`: from here on the agent may do no more than this.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromiseBody {
+    /// A pattern of actions, as a rule spells it.
+    pub action: String,
+    /// The word of a decision. One that is not known counts as `deny`.
+    pub ceiling: String,
+    /// Why, in the agent's words.
+    pub reason: String,
+}
+
+/// Body of `policy.widened`: a promise of exactly this pattern is replaced by a higher one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WidenedBody {
+    /// The promise's pattern.
+    pub action: String,
+    /// The new ceiling. A word that is not known changes nothing.
+    pub ceiling: String,
+}
+
 /// Body of `approval.answered`. An allowing one is on disk before the act begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerBody {
@@ -176,6 +227,9 @@ pub struct AnswerBody {
     pub grounds: Grounds,
     /// The act, as its own crate describes it.
     pub act: Value,
+    /// What the person said to it, if they said more than no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
 }
 
 /// Who or what decided.
@@ -203,6 +257,10 @@ pub enum Grounds {
     Cancelled,
     /// The act needs a reviewer, and there is none.
     NoReviewer,
+    /// A reviewing agent answered; its note is in `approval.reviewed`.
+    Reviewer,
+    /// A person answered, for good in this project.
+    PersonAlways,
 }
 
 /// Body of `tool.started`.

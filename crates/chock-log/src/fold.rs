@@ -1,7 +1,10 @@
 //! Adds one record to a session.
 
+use chock_policy::{Decision, Pattern};
+
 use crate::event::{
-    AnswerBody, Event, FinishedBody, NoticeBody, TaskFinishedBody, TaskStartedBody, UsageBody,
+    AnswerBody, Event, FinishedBody, NoticeBody, PromiseBody, TaskFinishedBody, TaskStartedBody,
+    UsageBody, WidenedBody,
 };
 use crate::message::ModelMessage;
 use crate::record::{Record, Seq};
@@ -41,7 +44,13 @@ impl Session {
             Event::Compaction(body) => self.compaction = Some(body.clone()),
             Event::Notice(body) => self.absorb_notice(seq, body),
             Event::Ended(body) => self.ended = Some(body.clone()),
-            Event::Asked(_) | Event::ToolStarted(_) | Event::Retry(_) | Event::Unknown { .. } => {}
+            Event::Promise(body) => self.absorb_promise(body),
+            Event::Widened(body) => self.absorb_widening(body),
+            Event::Asked(_)
+            | Event::Reviewed(_)
+            | Event::ToolStarted(_)
+            | Event::Retry(_)
+            | Event::Unknown { .. } => {}
         }
     }
 
@@ -88,6 +97,24 @@ impl Session {
                 outcome: body.outcome.clone(),
             },
         ));
+    }
+
+    /// Lowers a ceiling. What cannot be read lowers it as far as it goes.
+    fn absorb_promise(&mut self, body: &PromiseBody) {
+        let ceiling = body.ceiling.parse().unwrap_or(Decision::Deny);
+        match Pattern::new(body.action.as_str()) {
+            Ok(pattern) => self.promises.narrow(pattern, ceiling),
+            Err(_) => self.promises.narrow_all(),
+        }
+    }
+
+    /// Replaces a promise by a higher one. What cannot be read changes nothing.
+    fn absorb_widening(&mut self, body: &WidenedBody) {
+        if let (Ok(pattern), Ok(ceiling)) =
+            (Pattern::new(body.action.as_str()), body.ceiling.parse())
+        {
+            self.promises.widen(pattern, ceiling);
+        }
     }
 
     fn absorb_task(&mut self, body: &TaskStartedBody) {

@@ -48,8 +48,9 @@ pub use courier::{AuditGap, Courier};
 pub use error::LogError;
 pub use event::{
     AnswerBody, AskedBody, CompactionBody, ConfigBody, EndReason, EndedBody, Event, FinishedBody,
-    Grounds, NoticeBody, PlanBody, PlanStatus, PlanStep, RetryBody, SnapshotBody, StartBody,
-    StartedBody, TaskFinishedBody, TaskStartedBody, TitleBody, UsageBody, UserBody, WorkspaceBody,
+    Grounds, NoticeBody, PlanBody, PlanStatus, PlanStep, PromiseBody, RetryBody, ReviewVerdict,
+    ReviewedBody, SnapshotBody, StartBody, StartedBody, TaskFinishedBody, TaskStartedBody,
+    TitleBody, UsageBody, UserBody, WidenedBody, WorkspaceBody,
 };
 pub use id::SessionId;
 pub use log::{Clock, Held, Log, Observer, Opened, Options, Running};

@@ -94,6 +94,7 @@ impl Granter {
             actions,
             grounds,
             act: act.record(),
+            words: None,
         };
         let approval = self.pen.append_durably(Event::Answered(body))?;
         Ok(Permit { act, approval })

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use chock_policy::Ratchet;
 use jiff::Timestamp;
 
 use crate::event::{
@@ -84,6 +85,8 @@ pub struct Session {
     pub title: Option<String>,
     /// The plan as last written.
     pub plan: PlanBody,
+    /// What the agent gave up.
+    pub promises: Ratchet,
     /// Content hashes of files the session read or wrote, by path in the cage.
     pub files: BTreeMap<String, String>,
     /// The workspace as last opened.

@@ -78,6 +78,12 @@ impl Action {
         Self(name)
     }
 
+    /// Says whether the name was too long and is cut, so that other acts may have the same.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.0.len() + 8 > NAME_BYTES_MAX && self.0.ends_with('%')
+    }
+
     /// Takes a name written in this program.
     ///
     /// # Panics

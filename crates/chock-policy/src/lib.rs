@@ -32,7 +32,7 @@ mod table;
 
 pub use action::{Action, NameFault, host_labels};
 pub use decide::{Lineage, Request, Ruling, decide};
-pub use decision::Decision;
+pub use decision::{Decision, UnknownDecision};
 pub use explain::{Candidate, Explanation, Fate, explain};
 pub use pattern::Pattern;
 pub use ratchet::Ratchet;

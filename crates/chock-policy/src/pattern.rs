@@ -43,6 +43,11 @@ impl Pattern {
         Self::new(text).expect("invariant: a pattern written in the program is well formed")
     }
 
+    /// Matches every name. No file can write it.
+    pub(crate) fn everything() -> Self {
+        Self("*".to_owned())
+    }
+
     /// Shows the pattern as written.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -57,7 +62,7 @@ impl Pattern {
                 .strip_prefix(prefix)
                 .and_then(|rest| rest.strip_prefix('.'))
                 .is_some_and(|rest| !rest.is_empty()),
-            None => self.0 == name,
+            None => self.0 == name || self.0 == "*",
         }
     }
 

@@ -13,17 +13,27 @@ pub struct Ratchet {
 impl Ratchet {
     /// Gives up everything above `ceiling` for the actions `pattern` covers.
     ///
-    /// An agent has no opposite: [`Ratchet::release`] is for a person's yes.
+    /// An agent has no opposite: [`Ratchet::widen`] is for a person's yes.
     pub fn narrow(&mut self, pattern: Pattern, ceiling: Decision) {
         let held = self.ceilings.entry(pattern).or_insert(ceiling);
         *held = ceiling.min(*held);
     }
 
-    /// Takes one promise back, by exactly the pattern it was made with.
+    /// Gives up everything, for a promise that cannot be read.
+    pub fn narrow_all(&mut self) {
+        self.narrow(Pattern::everything(), Decision::Deny);
+    }
+
+    /// Replaces a promise of exactly this pattern by a higher one.
     ///
-    /// Only a person's yes to `policy.widen` leads here. Says whether there was such a promise.
-    pub fn release(&mut self, pattern: &Pattern) -> bool {
-        self.ceilings.remove(pattern).is_some()
+    /// Only a person's yes to `policy.widen` leads here. Without such a promise, or with one that
+    /// is not below `ceiling`, nothing changes. Says whether something did.
+    pub fn widen(&mut self, pattern: Pattern, ceiling: Decision) -> bool {
+        let lower = self.held(&pattern).is_some_and(|held| held < ceiling);
+        if lower {
+            self.ceilings.insert(pattern, ceiling);
+        }
+        lower
     }
 
     /// Returns the ceiling that a promise of exactly this pattern set.
@@ -66,6 +76,22 @@ mod tests {
                 assert_eq!(kept.cap(&action, decision), decision.min(ceiling));
             }
         }
+    }
+
+    #[test]
+    fn only_a_promise_of_exactly_the_pattern_is_widened_and_only_upwards() {
+        let git = Pattern::from_static("git.*");
+        let push = Pattern::from_static("git.push");
+        let action = Action::from_static("git.push");
+        let mut kept = Ratchet::default();
+        kept.narrow(git.clone(), Decision::Ask);
+        assert!(!kept.widen(push, Decision::Allow));
+        assert!(!kept.widen(git.clone(), Decision::Deny));
+        assert_eq!(kept.cap(&action, Decision::Allow), Decision::Ask);
+        assert!(kept.widen(git, Decision::Allow));
+        assert_eq!(kept.cap(&action, Decision::Allow), Decision::Allow);
+        kept.narrow_all();
+        assert_eq!(kept.cap(&action, Decision::Allow), Decision::Deny);
     }
 
     #[test]

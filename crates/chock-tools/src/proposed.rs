@@ -1,6 +1,6 @@
 //! What a call asks for.
 
-use chock_log::{Event, Outcome, Proposal};
+use chock_log::{Event, Outcome, PromiseBody, Proposal};
 use chock_sandbox::Program;
 
 use crate::{Reading, TaskAct};
@@ -27,6 +27,8 @@ pub enum Proposed {
         /// The words for the model.
         outcome: Outcome,
     },
+    /// Rights that the agent gives up, or wants back; the broker's to take.
+    Promise(PromiseBody),
     /// The call makes no sense; the words name the field and what is expected.
     Fault(Outcome),
 }

@@ -71,6 +71,7 @@ fn proposed(call: &ToolCall, tool: &'static str, prepared: Prepared, desk: &Desk
         Prepared::Note { event, text } => {
             return Proposed::Note { event, outcome: Outcome::new(Ended::Done, text) };
         }
+        Prepared::Promise(body) => return Proposed::Promise(body),
         Prepared::Hand { request, effect } => {
             let directory = desk.directory.clone();
             let act = Program::Hand { name: tool.to_owned(), request, directory };
@@ -130,6 +131,25 @@ mod tests {
     }
 
     #[test]
+    fn a_promise_is_read_and_bounded() {
+        let arguments = |action: &str, ceiling: &str, reason: &str| {
+            json!({ "action": action, "ceiling": ceiling, "reason": reason }).to_string()
+        };
+        let promise = propose("restrict_self", &arguments("net.*", "deny", "not needed"));
+        let Proposed::Promise(promise) = promise else { panic!("{promise:?}") };
+        assert_eq!((promise.action.as_str(), promise.ceiling.as_str()), ("net.*", "deny"));
+        let long = "x".repeat(501);
+        for (arguments, words) in [
+            (arguments("net.*", "never", "x"), "ceiling"),
+            (arguments(&long, "deny", "x"), "`action` has 501 bytes"),
+            (arguments("net.*", "deny", &long), "`reason` has 501 bytes"),
+            (arguments("net.*", "deny", " "), "`reason` is empty"),
+        ] {
+            fault("restrict_self", &arguments, words);
+        }
+    }
+
+    #[test]
     fn every_tool_is_described_and_closed_and_their_order_is_fixed() {
         let schemas = Shelf::new(desk("/p")).schemas();
         let shapes: Vec<_> = schemas
@@ -165,6 +185,7 @@ mod tests {
             "task_stop task:string (1)",
             "update_plan steps:array (1)",
             "set_title title:string (1)",
+            "restrict_self action:string ceiling:string reason:string (3)",
         ];
         assert_eq!(shapes, expected);
         let text = serde_json::to_string(&schemas).expect("JSON");

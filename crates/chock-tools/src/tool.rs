@@ -5,6 +5,7 @@ mod glob;
 mod grep;
 mod list_directory;
 mod read_file;
+mod restrict_self;
 mod run_command;
 mod set_title;
 mod task_output;
@@ -12,7 +13,7 @@ mod task_stop;
 mod update_plan;
 mod write_file;
 
-use chock_log::{Event, Session};
+use chock_log::{Event, PromiseBody, Session};
 use chock_sandbox::Program;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,6 +30,7 @@ pub(crate) use glob::Glob;
 pub(crate) use grep::Grep;
 pub(crate) use list_directory::ListDirectory;
 pub(crate) use read_file::ReadFile;
+pub(crate) use restrict_self::RestrictSelf;
 pub(crate) use run_command::RunCommand;
 pub(crate) use set_title::SetTitle;
 pub(crate) use task_output::TaskOutput;
@@ -37,7 +39,7 @@ pub(crate) use update_plan::UpdatePlan;
 pub(crate) use write_file::WriteFile;
 
 /// Every tool, in the order models see them.
-pub(crate) static TABLE: [Entry; 11] = [
+pub(crate) static TABLE: [Entry; 12] = [
     Entry::of::<ReadFile>(),
     Entry::of::<ListDirectory>(),
     Entry::of::<Glob>(),
@@ -49,6 +51,7 @@ pub(crate) static TABLE: [Entry; 11] = [
     Entry::of::<TaskStop>(),
     Entry::of::<UpdatePlan>(),
     Entry::of::<SetTitle>(),
+    Entry::of::<RestrictSelf>(),
 ];
 
 /// One tool.
@@ -79,6 +82,8 @@ pub(crate) enum Prepared {
     Task { act: TaskAct, effect: String },
     /// A record and words.
     Note { event: Event, text: String },
+    /// Rights that the agent gives up, or wants back.
+    Promise(PromiseBody),
 }
 
 impl Prepared {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use chock_broker::{Broker, Nobody, Standing, Verdict};
+use chock_broker::{Broker, People, Standing, Verdict};
 use chock_log::{
     Ended, Event, FinishedBody, Granter, Grounds, Log, Opened, Options, Pen, Redactor, StartedBody,
     ToolCall,
@@ -91,7 +91,7 @@ impl Yard {
             kept: Ratchet::default(),
             model: "bench".to_owned(),
         };
-        let broker = Broker::new(standing, granter, pen.clone(), Box::new(Nobody));
+        let broker = Broker::new(standing, granter, pen.clone(), People::none());
         let bare = Bare::new(scratch, project.root(), &compiled)?;
         let tools = Tools::new(Setup {
             keeper,

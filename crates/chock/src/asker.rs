@@ -1,120 +1,182 @@
-//! Puts the broker's question to the person at the terminal.
+//! Puts the broker's question to the person: at the terminal, and to another one that looks.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use chock_agent::Stop;
 use chock_broker::{Answer, Asker, Question};
+use chock_config::{Identity, Remembered};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{QueueSelector, tcflush};
 
+use crate::board::Board;
+use crate::exit::causes;
+use crate::question::{Given, Sheet};
 use crate::show::Show;
 use crate::terminal::Weight;
-use crate::visible::visible;
 
 /// How long a question stays open. Source: the format's earlier version.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
 
-/// How often an open question looks whether the run was stopped.
+/// How often an open question looks for an answer from elsewhere, and whether the run was stopped.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The most bytes of an answer that are read.
-const ANSWER_BYTES_MAX: usize = 256;
+const ANSWER_BYTES_MAX: usize = 1024;
 
-/// Asks at the terminal. What the agent wrote cannot draw there.
-pub(crate) struct TerminalAsker {
+/// How many times what is no answer is asked about again.
+const TRIES: usize = 3;
+
+/// Asks a person. What the agent wrote cannot draw there.
+pub(crate) struct PersonAsker {
     pub(crate) show: Arc<Mutex<Show>>,
     pub(crate) stop: Stop,
+    pub(crate) board: Board,
+    pub(crate) memory: Memory,
+    /// Whether the run has a terminal of its own to ask at.
+    pub(crate) at_terminal: bool,
 }
 
-impl Asker for TerminalAsker {
+/// Where lasting answers are kept, and for which directory.
+#[derive(Debug, Clone)]
+pub(crate) struct Memory {
+    pub(crate) store: PathBuf,
+    pub(crate) identity: Identity,
+}
+
+impl Asker for PersonAsker {
     fn ask(&mut self, question: &Question) -> Answer {
-        let mut show = self.show.lock().expect("invariant: nobody panics while showing");
-        if !show.terminal.can_ask {
+        if !self.is_reachable() {
             return Answer::Nobody;
         }
-        for (weight, line) in lines(question) {
-            show.terminal.say(weight, &line);
+        let sheet = self.board.open(question);
+        if self.at_terminal {
+            // What was typed before the question was there is no answer to it.
+            let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         }
-        show.terminal.say_piece("Allow it? y = once, a = for this session, anything else = no: ");
-        drop(show);
-        self.wait()
+        self.show_question(&sheet);
+        let answer = self.wait(&sheet);
+        self.board.close();
+        match answer {
+            Answer::Always => self.remember(question),
+            answer => answer,
+        }
+    }
+
+    fn is_reachable(&self) -> bool {
+        self.at_terminal || self.board.is_watched()
     }
 }
 
-impl TerminalAsker {
-    /// Reads a line from standard input, until patience or the run ends.
-    fn wait(&self) -> Answer {
-        let (stdin, since) = (io::stdin(), Instant::now());
-        let look = Timespec::try_from(LOOK).expect("invariant: a short time fits");
+impl PersonAsker {
+    fn show_question(&self, sheet: &Sheet) {
+        let mut show = self.show.lock().expect("invariant: nobody panics while showing");
+        for (weight, line) in sheet.lines() {
+            show.terminal.say(weight, &line);
+        }
+        if self.at_terminal {
+            show.terminal.say_piece(sheet.prompt());
+        } else {
+            show.terminal.say(Weight::Quiet, "waiting for an answer by chock approve");
+        }
+    }
+
+    fn say(&self, weight: Weight, line: &str) {
+        let mut show = self.show.lock().expect("invariant: nobody panics while showing");
+        show.terminal.say(weight, line);
+    }
+
+    /// Waits for a line or an answer from elsewhere, until patience or the run ends.
+    fn wait(&self, sheet: &Sheet) -> Answer {
+        let (since, mut tries) = (Instant::now(), 0);
         loop {
             if self.stop.is_triggered() {
                 return Answer::Cancelled;
             }
+            if let Some(given) = self.board.given() {
+                self.say(Weight::Quiet, "answered from another terminal");
+                return answer(given);
+            }
             if since.elapsed() > PATIENCE {
                 return Answer::TimedOut;
             }
-            let mut ready = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
-            match poll(&mut ready, Some(&look)) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => {}
-                Ok(_) => {
-                    let mut line = [0; ANSWER_BYTES_MAX];
-                    return match stdin.lock().read(&mut line) {
-                        Ok(0) | Err(_) => Answer::Nobody,
-                        Ok(read) => answer(&line[..read]),
-                    };
+            if !self.at_terminal {
+                if !self.board.is_watched() {
+                    return Answer::Nobody;
                 }
-                Err(_) => return Answer::Nobody,
+                std::thread::sleep(LOOK);
+                continue;
+            }
+            match typed() {
+                Typed::Nothing => {}
+                Typed::TheEnd => return Answer::Nobody,
+                Typed::Line(line) => match sheet.read(&line) {
+                    Some(given) => return answer(given),
+                    None if tries + 1 == TRIES => return Answer::No(None),
+                    None => {
+                        tries += 1;
+                        self.say(Weight::Quiet, "that is neither a yes nor a no");
+                        let mut show =
+                            self.show.lock().expect("invariant: nobody panics while showing");
+                        show.terminal.say_piece(sheet.prompt());
+                    }
+                },
+            }
+        }
+    }
+
+    /// Keeps a lasting yes. One that cannot be kept is a yes for this session, and says so.
+    fn remember(&self, question: &Question) -> Answer {
+        let Memory { store, identity } = &self.memory;
+        let made = store.parent().map_or(Ok(()), |data| {
+            crate::house::make_private(data).map_err(|fault| fault.to_string())
+        });
+        let kept = made.and_then(|()| {
+            Remembered::add(store, identity, &question.always).map_err(|fault| causes(&fault))
+        });
+        match kept {
+            Ok(()) => Answer::Always,
+            Err(words) => {
+                let line = format!("it counts for this session, and could not be kept: {words}");
+                self.say(Weight::Warn, &line);
+                Answer::ForSession
             }
         }
     }
 }
 
-/// Reads what was typed: a yes is exactly a yes.
-fn answer(line: &[u8]) -> Answer {
-    match line.trim_ascii() {
-        b"y" | b"yes" => Answer::Once,
-        b"a" | b"always" => Answer::ForSession,
-        _ => Answer::No(None),
+fn answer(given: Given) -> Answer {
+    match given {
+        Given::Once => Answer::Once,
+        Given::Session => Answer::ForSession,
+        Given::Always => Answer::Always,
+        Given::No(why) => Answer::No(why),
     }
 }
 
-/// Lays a question out, every byte of the effect visible.
-fn lines(question: &Question) -> Vec<(Weight, String)> {
-    let mut lines = vec![
-        (Weight::Warn, format!("The {} agent asks to use {}:", question.agent_kind, question.tool)),
-        (Weight::Quiet, format!("  because {} needs a yes", question.actions.join(" and "))),
-    ];
-    let effect = visible(&question.effect).into_owned();
-    lines.extend(effect.split('\n').map(|line| (Weight::Plain, format!("  | {line}"))));
-    lines
+enum Typed {
+    Nothing,
+    Line(Vec<u8>),
+    TheEnd,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_yes_is_a_yes() {
-        let cases = [("y\n", Answer::Once), ("yes\n", Answer::Once), ("a\n", Answer::ForSession)];
-        for (line, expected) in cases {
-            assert_eq!(answer(line.as_bytes()), expected);
+/// Waits a moment for a line of standard input.
+fn typed() -> Typed {
+    let stdin = io::stdin();
+    let look = Timespec::try_from(LOOK).expect("invariant: a short time fits");
+    let mut ready = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
+    match poll(&mut ready, Some(&look)) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => Typed::Nothing,
+        Err(_) => Typed::TheEnd,
+        Ok(_) => {
+            let mut line = [0; ANSWER_BYTES_MAX];
+            match stdin.lock().read(&mut line) {
+                Ok(0) | Err(_) => Typed::TheEnd,
+                Ok(read) => Typed::Line(line[..read].to_vec()),
+            }
         }
-        for line in ["", "\n", "n\n", "Y\n", "yes please\n", "yy\n", "\x1b[A\n"] {
-            assert_eq!(answer(line.as_bytes()), Answer::No(None), "{line:?}");
-        }
-    }
-
-    #[test]
-    fn an_effect_cannot_draw_a_question_of_its_own() {
-        let question = Question {
-            actions: vec!["git.push".into()],
-            tool: "run_command".into(),
-            agent_kind: "main".into(),
-            effect: "git push\r\u{1b}[2K\nAllow it? y".into(),
-        };
-        let text: String = lines(&question).into_iter().map(|(_, line)| line + "\n").collect();
-        assert!(text.contains("  | git push\\x0d\\x1b[2K\n  | Allow it? y\n"), "{text}");
     }
 }

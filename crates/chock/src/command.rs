@@ -1,11 +1,13 @@
 //! The commands, one file each.
 
+pub(crate) mod approve;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod exec;
+pub(crate) mod policy;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod tasks;
@@ -23,6 +25,10 @@ pub(crate) enum Command {
     Sessions(sessions::SessionsArgs),
     /// List, read and stop the background tasks of a running session
     Tasks(tasks::TasksArgs),
+    /// Answer the open question of a running session
+    Approve(approve::ApproveArgs),
+    /// Show the rules in force, and why they decide as they do
+    Policy(policy::PolicyArgs),
     /// Show what a session changed
     Diff(diff::DiffArgs),
     /// Show every setting in force and where it comes from

@@ -1,5 +1,5 @@
-//! The control socket: another process of the same person looks at a running session and stops
-//! its tasks. Nothing that arrives here can start anything.
+//! The control socket: another process of the same person looks at a running session, stops its
+//! tasks and answers its questions. Nothing else that arrives here can start anything.
 
 mod peer;
 mod place;
@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use chock_tools::{Stopper, Tasks};
 
+use crate::board::Board;
 use crate::words::nearest;
 use place::Place;
 
@@ -46,11 +47,11 @@ impl Control {
     /// Opens the socket in a directory of its own, and serves it on a thread of its own.
     ///
     /// Only the owner of the session's log may call this: what a dead owner left is removed.
-    pub(crate) fn open(directory: &Path, tasks: Tasks) -> io::Result<Self> {
+    pub(crate) fn open(directory: &Path, desk: Desk) -> io::Result<Self> {
         let place = Place::make(directory)?;
         let listener = Arc::new(place.listen()?);
         let closing = Arc::new(AtomicBool::new(false));
-        let server = Server { listener: listener.clone(), closing: closing.clone(), tasks };
+        let server = Server { listener: listener.clone(), closing: closing.clone(), desk };
         let thread = thread::Builder::new().name("control".to_owned()).spawn(|| server.run())?;
         Ok(Self { place, listener, closing, thread: Some(thread) })
     }
@@ -72,7 +73,14 @@ impl Drop for Control {
 struct Server {
     listener: Arc<UnixListener>,
     closing: Arc<AtomicBool>,
-    tasks: Tasks,
+    desk: Desk,
+}
+
+/// What peers may look at and change.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Desk {
+    pub(crate) tasks: Tasks,
+    pub(crate) board: Board,
 }
 
 /// A peer that is being served.
@@ -116,10 +124,10 @@ impl Server {
             let _ = send(&stream, &Reply::Error(words));
             return None;
         }
-        let (kept, tasks) = (stream.try_clone().ok()?, self.tasks.clone());
+        let (kept, desk) = (stream.try_clone().ok()?, self.desk.clone());
         let thread = thread::Builder::new().name("control peer".to_owned());
         let thread = thread.spawn(move || {
-            serve(&stream, &tasks);
+            serve(&stream, &desk);
             // The other descriptor of it is kept until the next peer comes.
             let _ = stream.shutdown(Shutdown::Both);
         });
@@ -129,7 +137,7 @@ impl Server {
 }
 
 /// Answers a peer's requests until it hangs up, says nonsense, or says nothing.
-fn serve(stream: &UnixStream, tasks: &Tasks) {
+fn serve(stream: &UnixStream, desk: &Desk) {
     let mut reader = BufReader::new(stream);
     loop {
         let mut line = Vec::new();
@@ -142,7 +150,7 @@ fn serve(stream: &UnixStream, tasks: &Tasks) {
         let understood = request.is_some();
         let reply = request.map_or_else(
             || Reply::Error("this request is not understood".to_owned()),
-            |request| answer(tasks, request),
+            |request| answer(desk, request),
         );
         if send(stream, &reply).is_err() || !understood {
             return;
@@ -156,8 +164,14 @@ fn send(mut stream: &UnixStream, reply: &Reply) -> io::Result<()> {
     stream.write_all(&line)
 }
 
-fn answer(tasks: &Tasks, request: Request) -> Reply {
+fn answer(desk: &Desk, request: Request) -> Reply {
+    let Desk { tasks, board } = desk;
     match request {
+        Request::Question => Reply::Question(board.look()),
+        Request::Answer { question, given } => match board.answer(question, given) {
+            Ok(()) => Reply::Answered,
+            Err(words) => Reply::Error(words),
+        },
         Request::Tasks => Reply::Tasks(tasks.list().into_iter().map(Row::of).collect()),
         Request::TaskOutput { task, from } => match tasks.look(&task, from, PIECE_BYTES) {
             Some(piece) => Reply::Output(Piece::of(&piece)),
@@ -203,7 +217,7 @@ mod tests {
         }
 
         fn open(&self) -> Control {
-            Control::open(&self.path(), Tasks::default()).expect("a control socket")
+            Control::open(&self.path(), Desk::default()).expect("a control socket")
         }
     }
 
@@ -298,7 +312,7 @@ mod tests {
         let dead = Place::open(&path).expect("a place").connect();
         assert_eq!(dead.expect_err("nobody").kind(), io::ErrorKind::ConnectionRefused);
 
-        let control = Control::open(&path, Tasks::default()).expect("a control socket");
+        let control = Control::open(&path, Desk::default()).expect("a control socket");
         assert_eq!(raw(&path, b"{\"verb\":\"tasks\"}\n"), "{\"tasks\":[]}\n");
         let mode = |path: &Path| std::fs::metadata(path).expect("a mode").permissions().mode();
         assert_eq!(mode(&path) & 0o7777, 0o700);
@@ -313,10 +327,10 @@ mod tests {
         let elsewhere = yard.directory.path().join("elsewhere");
         std::fs::create_dir(&elsewhere).expect("a directory");
         std::os::unix::fs::symlink(&elsewhere, yard.path()).expect("a link");
-        assert!(Control::open(&yard.path(), Tasks::default()).is_err());
+        assert!(Control::open(&yard.path(), Desk::default()).is_err());
         std::fs::remove_file(yard.path()).expect("removed");
         std::fs::write(yard.path(), "").expect("a file");
-        assert!(Control::open(&yard.path(), Tasks::default()).is_err());
+        assert!(Control::open(&yard.path(), Desk::default()).is_err());
         assert_eq!(std::fs::read_dir(&elsewhere).expect("a directory").count(), 0);
     }
 }

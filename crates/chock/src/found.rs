@@ -97,6 +97,24 @@ pub(crate) fn session(directory: &Path, named: Option<&str>) -> Result<Found, Fa
     }
 }
 
+/// Finds the session that a person named, or the newest that runs.
+pub(crate) fn running(directory: &Path, named: Option<&str>) -> Result<Found, Failure> {
+    let runs = |found: &Found| Log::running(&found.log) == Running::Yes;
+    if named.is_some() {
+        let found = session(directory, named)?;
+        if runs(&found) {
+            return Ok(found);
+        }
+        let id = found.id;
+        return Err(Failure::start(format!("session {id} does not run")));
+    }
+    sessions(directory)
+        .into_iter()
+        .rev()
+        .find(runs)
+        .ok_or_else(|| Failure::start("no session of this project runs"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

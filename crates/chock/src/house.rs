@@ -6,29 +6,33 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use chock_agent::{Agent, Bounds, Errands, Facts, Finish, House, Sight, Stop, system_prompt};
-use chock_broker::{Asker, Broker, Nobody, Standing};
+use chock_broker::{Broker, People, Standing};
+use chock_config::Identity;
 use chock_log::{
     ConfigBody, Event, Granter, Log, Opened, Options, Pen, Redactor, SnapshotBody, StartBody,
     WorkspaceBody,
 };
-use chock_policy::{Lineage, Ratchet};
+use chock_policy::Lineage;
 use chock_provider::{Model, Scripted};
 use chock_sandbox::{Applied, Keeper, KeeperOptions, Layer, SandboxFault};
 use chock_tools::cage::Compiled;
 use chock_tools::{Setup, Tools, Walls};
 use chock_workspace::{Halves, Method, Opening, Project, Start, Workspace};
 
-use crate::asker::TerminalAsker;
-use crate::control::Control;
+use crate::asker::{Memory, PersonAsker};
+use crate::board::Board;
+use crate::control::{Control, Desk};
 use crate::exit::{Failure, causes};
 use crate::filter_words;
 use crate::found::Found;
 use crate::kept;
 use crate::keys;
 use crate::program::{Program, clock};
+use crate::reviewer::{MakeModel, ModelReviewer};
 use crate::settings::Settings;
 use crate::show::Show;
 use crate::signals;
+use crate::speaker;
 use crate::terminal::Weight;
 
 /// What one run of a session is made from.
@@ -135,11 +139,16 @@ fn start_and_run(
     signals::listen(stop.clone())
         .map_err(|fault| Failure::start(format!("cannot listen for signals: {fault}")))?;
     let control_place = plan.found.control();
-    let (house, message) = furnish(project, plan, site, Writing { pen, granter, stop }, show);
-    let control = Control::open(&control_place, house.tools.tasks());
+    let board = Board::default();
+    let people = people(program, project, &plan, (show, &stop, &board))?;
+    let writing = Writing { pen, granter, stop, people };
+    let (house, message) = furnish(project, plan, site, writing, show);
+    let desk = Desk { tasks: house.tools.tasks(), board };
+    let control = Control::open(&control_place, desk);
     let mut agent = Agent::new(house);
     if let Err(fault) = &control {
-        warn(show, &format!("chock tasks cannot ask this session: no control socket: {fault}"));
+        let words = "chock tasks and chock approve cannot reach this session: no control socket";
+        warn(show, &format!("{words}: {fault}"));
     }
     let finish = agent.run(message);
     // The log has its owner until the agent is gone: another owner's socket is never removed.
@@ -152,6 +161,30 @@ struct Writing {
     pen: Pen,
     granter: Granter,
     stop: Stop,
+    people: People,
+}
+
+/// Finds out who can be asked: a person here or at another terminal, and a reviewing model.
+fn people(
+    program: &Program,
+    project: &Project,
+    plan: &Plan,
+    seen: (&Arc<Mutex<Show>>, &Stop, &Board),
+) -> Result<People, Failure> {
+    let (show, stop, board) = seen;
+    let identity = Identity::of(project.root()).map_err(|fault| Failure::because(&fault))?;
+    let memory = Memory { store: program.places.answers(), identity };
+    let asker = PersonAsker {
+        show: show.clone(),
+        stop: stop.clone(),
+        board: board.clone(),
+        memory,
+        at_terminal: plan.asks,
+    };
+    let (places, settings) = (program.places.clone(), plan.settings.clone());
+    let make: MakeModel = Box::new(move || Ok(speaker::reviewer(&places, &settings)?.model));
+    let reviewer = ModelReviewer { make, cancel: stop.model.clone() };
+    Ok(People { asker: Box::new(asker), reviewer: Box::new(reviewer) })
 }
 
 fn furnish<'a>(
@@ -161,18 +194,13 @@ fn furnish<'a>(
     writing: Writing,
     show: &'a Arc<Mutex<Show>>,
 ) -> (House<'a>, Option<String>) {
-    let Plan { message, model, model_name, settings, directory, asks, .. } = plan;
+    let Plan { message, model, model_name, settings, directory, .. } = plan;
     let stop = writing.stop;
     let standing = Standing {
         table: settings.table.clone(),
         lineage: Lineage::main(),
-        kept: Ratchet::default(),
+        kept: writing.pen.session(|session| session.promises.clone()),
         model: model_name,
-    };
-    let asker: Box<dyn Asker> = if asks {
-        Box::new(TerminalAsker { show: show.clone(), stop: stop.clone() })
-    } else {
-        Box::new(Nobody)
     };
     let tools = Tools::new(Setup {
         keeper: site.keeper,
@@ -196,7 +224,7 @@ fn furnish<'a>(
         tools: tools.schemas().into_iter().map(|schema| schema.name).collect(),
     };
     let house = House {
-        broker: Broker::new(standing, writing.granter, writing.pen.clone(), asker),
+        broker: Broker::new(standing, writing.granter, writing.pen.clone(), writing.people),
         pen: writing.pen,
         tools,
         model,

@@ -15,6 +15,7 @@
 //! [`main`], then `command/run.rs` and `house.rs`.
 
 mod asker;
+mod board;
 mod command;
 mod control;
 mod exit;
@@ -29,6 +30,8 @@ mod outside;
 mod places;
 mod program;
 mod pty;
+mod question;
+mod reviewer;
 mod settings;
 mod show;
 mod signals;
@@ -80,6 +83,8 @@ fn obey(words: Words) -> (Option<Terminal>, Result<Exit, Failure>) {
         Command::Exec(args) => command::exec::run(&program, &mut terminal, args),
         Command::Doctor(args) => command::doctor::run(&program, &mut terminal, args),
         Command::Sessions(args) => command::sessions::run(&program, &mut terminal, args),
+        Command::Approve(args) => command::approve::run(&program, &mut terminal, args),
+        Command::Policy(args) => command::policy::run(&program, &mut terminal, args),
         Command::Tasks(args) => command::tasks::run(&program, &mut terminal, args),
         Command::Diff(args) => command::diff::run(&program, &mut terminal, args),
         Command::Config(args) => command::config::run(&program, &mut terminal, args),

@@ -55,6 +55,11 @@ impl Places {
         self.state.join("sessions").join(slug(project))
     }
 
+    /// Names the file of what the person answered for good, in every project.
+    pub(crate) fn answers(&self) -> PathBuf {
+        self.data.join("answers.zon")
+    }
+
     /// Names the directory of the logs of a project's `exec`.
     pub(crate) fn executions(&self, project: &Path) -> PathBuf {
         self.state.join("exec").join(slug(project))

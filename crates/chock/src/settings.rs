@@ -8,9 +8,9 @@ use std::time::Duration;
 use chock_agent::Budget;
 use chock_config::{
     Acceptances, Effective, Flags, Identity, Limit, Links, Machine, Origin, Person, PersonPath,
-    Project as Wishes, Spanned, VariableName, Widening, read_text,
+    Project as Wishes, Remembered, Spanned, VariableName, Widening, read_text,
 };
-use chock_policy::{Action, Decision, Lineage, Ratchet, Request, Table, decide};
+use chock_policy::{Action, Decision, Lineage, Ratchet, Request, Rule, Table, decide};
 use chock_tools::Times;
 use chock_tools::cage::{CageRules, Denied, Filter, Grant, Home, ToolchainRules};
 use sha2::{Digest, Sha256};
@@ -66,7 +66,8 @@ impl Settings {
             None => false,
         };
         let counted = if accepted { wishes } else { wishes.without_widening() };
-        let table = counted.table();
+        let remembered = remembered(program, project, &mut files)?;
+        let table = counted.table().remembering(remembered);
         let effective = Effective::fold(person, counted, flags, machine());
         Ok(Self {
             effective,
@@ -205,6 +206,23 @@ fn read_wishes(project: &Path, files: &mut BTreeMap<String, String>) -> Result<W
     };
     files.insert("chock.zon".to_owned(), digest(&text));
     Wishes::read("chock.zon", &text).map_err(|faults| Failure::start(faults.to_string()))
+}
+
+/// Reads what the person answered for good in this project.
+fn remembered(
+    program: &Program,
+    project: &Path,
+    files: &mut BTreeMap<String, String>,
+) -> Result<Vec<Rule>, Failure> {
+    let identity = Identity::of(project).map_err(|fault| Failure::because(&fault))?;
+    let kept = Remembered::read(&program.places.answers());
+    let kept = kept.map_err(|fault| Failure::because(&fault))?;
+    let rules: Vec<_> = kept.rules(&identity).cloned().collect();
+    if !rules.is_empty() {
+        let text: String = rules.iter().map(|rule| format!("{rule}\n")).collect();
+        files.insert("answers.zon".to_owned(), digest(&text));
+    }
+    Ok(rules)
 }
 
 fn digest(text: &str) -> String {

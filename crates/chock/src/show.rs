@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use chock_agent::Sight;
-use chock_log::{Delta, Denial, Ended, Event, Outcome, Record, ToolCall};
+use chock_log::{
+    Delta, Denial, Ended, Event, Outcome, PromiseBody, Record, ReviewVerdict, ToolCall, WidenedBody,
+};
 use serde_json::Value;
 
 use crate::terminal::{Terminal, Weight};
@@ -78,6 +80,18 @@ impl Show {
                     body.steps.iter().filter(|step| step.status == chock_log::PlanStatus::Done);
                 let line = format!("· plan: {} of {} steps done", done.count(), body.steps.len());
                 self.say(Weight::Quiet, &line);
+            }
+            Event::Reviewed(body) => {
+                let line = format!("· reviewed {}: {}", body.action, review_word(body.review));
+                self.say(Weight::Quiet, &line);
+            }
+            Event::Promise(PromiseBody { action, ceiling, .. }) => {
+                let line = format!("· promised: {} is at most {}", action, ceiling);
+                self.say(Weight::Quiet, &visible_line(&line));
+            }
+            Event::Widened(WidenedBody { action, ceiling }) => {
+                let line = format!("· a promise was lifted: {} is at most {}", action, ceiling);
+                self.say(Weight::Warn, &visible_line(&line));
             }
             Event::Start(_)
             | Event::Config(_)
@@ -214,6 +228,15 @@ fn ending(outcome: &Outcome) -> (Weight, String) {
         Ended::Fault => (Weight::Bad, "not understood".to_owned()),
         Ended::Cancelled => (Weight::Warn, "not run".to_owned()),
         Ended::Unknown => (Weight::Warn, "outcome unknown".to_owned()),
+    }
+}
+
+/// Says what came of a review.
+fn review_word(review: ReviewVerdict) -> &'static str {
+    match review {
+        ReviewVerdict::Approved => "approved",
+        ReviewVerdict::Refused => "refused",
+        ReviewVerdict::Unavailable => "there was no review",
     }
 }
 

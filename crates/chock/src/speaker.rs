@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use chock_config::{Choice, Compat, OutputLimit, Person, ProviderKind, Reasoning, SystemRole};
+use chock_config::{
+    Choice, Compat, Flags, OutputLimit, Person, ProviderKind, Reasoning, SystemRole,
+};
 use chock_provider as provider;
 use chock_provider::{Credentials, CredentialsFault, Endpoint, Model};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::exit::Failure;
-use crate::program::Program;
+use crate::places::Places;
 use crate::settings::Settings;
 
 /// A prepared model, and the names of it.
@@ -21,16 +23,32 @@ pub(crate) struct Speaker {
 }
 
 /// Chooses the provider and the model, and prepares them without asking a server anything.
-pub(crate) fn choose(program: &Program, settings: &Settings) -> Result<Speaker, Failure> {
+pub(crate) fn choose(places: &Places, settings: &Settings) -> Result<Speaker, Failure> {
+    chosen(places, settings, &settings.effective.flags)
+}
+
+/// Prepares the model that reviews acts: of the provider that `defaults.reviewer` names, or the
+/// session's own.
+pub(crate) fn reviewer(places: &Places, settings: &Settings) -> Result<Speaker, Failure> {
+    match &settings.effective.person.defaults.reviewer {
+        Some(name) => {
+            let provider = Some(name.value.clone());
+            chosen(places, settings, &Flags { provider, ..Flags::default() })
+        }
+        None => choose(places, settings),
+    }
+}
+
+fn chosen(places: &Places, settings: &Settings, flags: &Flags) -> Result<Speaker, Failure> {
     let Settings { effective, .. } = settings;
-    let config = &program.places.config;
-    let choice = Choice::of(&effective.person, &effective.flags).map_err(|fault| {
+    let config = &places.config;
+    let choice = Choice::of(&effective.person, flags).map_err(|fault| {
         Failure::start(format!("{fault} ({})", config.join("config.zon").display()))
     })?;
     let (row, name) = (choice.provider.value, choice.model.value);
     match &row.kind {
         ProviderKind::Scripted { script } => {
-            let path = script.resolve(config, program.places.home.as_deref());
+            let path = script.resolve(config, places.home.as_deref());
             let text = std::fs::read_to_string(&path).map_err(|fault| {
                 Failure::start(format!("cannot read the script {}: {fault}", path.display()))
             })?;
@@ -39,7 +57,7 @@ pub(crate) fn choose(program: &Program, settings: &Settings) -> Result<Speaker, 
             Ok(Speaker { model: Box::new(model), provider: row.name, name, lent: Vec::new() })
         }
         ProviderKind::OpenaiCompat(compat) => {
-            let token = credential(&effective.person, &row.name, config, program)?;
+            let token = credential(&effective.person, &row.name, config, places)?;
             let lent = token.iter().map(|token| token.expose_secret().to_owned()).collect();
             let endpoint = endpoint(&row.name, &name, row.context_tokens, compat);
             let model = provider::OpenaiCompat::new(endpoint, Box::new(Lent(token)))
@@ -107,10 +125,10 @@ fn credential(
     person: &Person,
     name: &str,
     config: &Path,
-    program: &Program,
+    places: &Places,
 ) -> Result<Option<SecretString>, Failure> {
     let row = person.provider(name);
-    let home = program.places.home.as_deref();
+    let home = places.home.as_deref();
     let lent = row.map(|row| chock_auth::lend(row, config, home)).transpose();
     lent.map(Option::flatten).map_err(|fault| Failure::because(&fault))
 }

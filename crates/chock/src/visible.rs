@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use unicode_security::MixedScript;
+
 /// Replaces every character that could move the cursor, colour, hide or reorder text.
 ///
 /// Newlines and tabs stay. What is replaced is shown as `\x1b` or `\u{202e}`.
@@ -21,6 +23,45 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(shown)
+}
+
+/// As [`visible`], with letters spelled out that pass for others: what a person approves is what
+/// they read.
+///
+/// A word that would be read as ASCII, or that mixes alphabets, shows each of its other letters
+/// by number. Words of one alphabet stay as they are.
+pub(crate) fn honest(text: &str) -> String {
+    let text = visible(text);
+    if text.is_ascii() {
+        return text.into_owned();
+    }
+    let mut shown = String::with_capacity(text.len());
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '\u{300}';
+    let mut rest: &str = &text;
+    while !rest.is_empty() {
+        let end = rest.find(|letter| !is_letter(letter)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        if passes_for_another(word) {
+            shown.extend(word.chars().map(|letter| match letter {
+                letter if letter.is_ascii() => letter.to_string(),
+                letter => format!("\\u{{{:x}}}", u32::from(letter)),
+            }));
+        } else {
+            shown.push_str(word);
+        }
+        let next = after.chars().next();
+        shown.extend(next);
+        rest = &after[next.map_or(0, char::len_utf8)..];
+    }
+    shown
+}
+
+/// Says whether a word could be taken for another one.
+fn passes_for_another(word: &str) -> bool {
+    if word.is_ascii() {
+        return false;
+    }
+    unicode_security::skeleton(word).all(|letter| letter.is_ascii()) || !word.is_single_script()
 }
 
 /// As [`visible`], on one line: newlines and tabs are shown as well.
@@ -109,6 +150,28 @@ mod tests {
         assert!(!escaped.chars().any(is_hidden), "{escaped}");
         let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
         assert_eq!(read(&escaped), read(&text));
+    }
+
+    #[test]
+    fn words_that_pass_for_others_are_spelled_out() {
+        let cases = [
+            (
+                "plain caf\u{e9} \u{65e5}\u{672c}\u{8a9e}",
+                "plain caf\u{e9} \u{65e5}\u{672c}\u{8a9e}",
+            ),
+            ("g\u{456}t push", "g\\u{456}t push"),
+            // Cyrillic letters alone that read as `copy`.
+            ("\u{441}\u{43e}\u{440}\u{443} a", "\\u{441}\\u{43e}\\u{440}\\u{443} a"),
+            (
+                "\u{43f}\u{440}\u{438}\u{432}\u{435}\u{442}",
+                "\u{43f}\u{440}\u{438}\u{432}\u{435}\u{442}",
+            ),
+            ("\u{ff52}m -rf", "\\u{ff52}m -rf"),
+            ("a\u{1b}b", "a\\x1bb"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(honest(text), shown);
+        }
     }
 
     #[test]

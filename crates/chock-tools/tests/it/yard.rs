@@ -135,6 +135,7 @@ impl Yard {
         let (call, proposed) = self.propose(tool, arguments);
         let outcome = match proposed {
             Proposed::Fault(outcome) => outcome,
+            Proposed::Promise(promise) => panic!("the broker takes {promise:?}"),
             Proposed::Note { event, outcome } => {
                 self.opened.pen.write(event).expect("a record");
                 outcome

@@ -122,8 +122,11 @@ fn prepare(
     };
     let consent = args.accept_project.as_deref().map_or(Consent::Ask, Consent::Digest);
     let mut settings = Settings::read(program, project.root(), flags, consent, terminal)?;
-    let speaker = speaker::choose(program, &settings)?;
+    let speaker = speaker::choose(&program.places, &settings)?;
     settings.lent = speaker.lent;
+    if settings.effective.person.defaults.reviewer.is_some() {
+        settings.lent.extend(speaker::reviewer(&program.places, &settings)?.lent);
+    }
     let started = program.directory.join(args.project.as_deref().unwrap_or(".".as_ref()));
     let started = started.canonicalize().unwrap_or_else(|_| project.root().to_owned());
     let plan = Plan {

@@ -1,6 +1,5 @@
 //! `chock tasks`: the background tasks of a session that runs.
 
-use chock_log::{Log, Running};
 use serde_json::json;
 
 use crate::control::{Peer, Reply, Request, Row, no_such_task};
@@ -61,7 +60,7 @@ pub(crate) fn run(
     args: &TasksArgs,
 ) -> Result<Exit, Failure> {
     let project = program.project(args.project.as_deref())?;
-    let found = running(&program.places.sessions(project.root()), args.session.as_deref())?;
+    let found = found::running(&program.places.sessions(project.root()), args.session.as_deref())?;
     let mut asked = Asked::connect(found)?;
     match &args.act {
         None | Some(Act::List) => {
@@ -71,22 +70,6 @@ pub(crate) fn run(
         Some(Act::Output { task }) => output(terminal, &mut asked, task, args.json),
         Some(Act::Stop { task }) => stop(terminal, &mut asked, task, args.json),
     }
-}
-
-/// Finds the session that a person named, or the newest that runs.
-fn running(directory: &std::path::Path, named: Option<&str>) -> Result<Found, Failure> {
-    let runs = |found: &Found| Log::running(&found.log) == Running::Yes;
-    if named.is_some() {
-        let found = found::session(directory, named)?;
-        if runs(&found) {
-            return Ok(found);
-        }
-        let id = found.id;
-        return Err(Failure::start(format!("session {id} does not run; its tasks ended with it")));
-    }
-    found::sessions(directory).into_iter().rev().find(runs).ok_or_else(|| {
-        Failure::start("no session of this project runs, and tasks end with their session")
-    })
 }
 
 impl Asked {
@@ -111,7 +94,11 @@ impl Asked {
     fn rows(&mut self) -> Result<Vec<Row>, Failure> {
         match self.ask(&Request::Tasks)? {
             Reply::Tasks(rows) => Ok(rows),
-            Reply::Output(_) | Reply::Stopped(_) | Reply::Error(_) => Err(beside_the_point()),
+            Reply::Output(_)
+            | Reply::Stopped(_)
+            | Reply::Question(_)
+            | Reply::Answered
+            | Reply::Error(_) => Err(beside_the_point()),
         }
     }
 

@@ -12,10 +12,11 @@ use chock_tools::TaskRow;
 use serde::{Deserialize, Serialize};
 
 use super::place::Place;
+use crate::question::{Given, Sheet};
 use crate::visible::shortened;
 
-/// The longest reply, in bytes: 32 tasks with their command lines, or a piece of output.
-const REPLY_BYTES_MAX: u64 = 1 << 20;
+/// The longest reply, in bytes: a question about a whole file of 4 MiB, as JSON spells it.
+const REPLY_BYTES_MAX: u64 = 32 << 20;
 
 /// How much of a command line a reply holds, in characters.
 const COMMAND_CHARACTERS: usize = 1000;
@@ -38,6 +39,10 @@ pub(crate) enum Request {
     },
     /// Ends a task.
     TaskStop { task: String },
+    /// Looks for an open question. Whoever looks counts as being there for a while.
+    Question,
+    /// Answers the question of this number.
+    Answer { question: u64, given: Given },
 }
 
 /// What the session answers.
@@ -47,6 +52,10 @@ pub(crate) enum Reply {
     Tasks(Vec<Row>),
     Output(Piece),
     Stopped(Row),
+    /// The open question, if there is one.
+    Question(Option<Sheet>),
+    /// The answer was taken.
+    Answered,
     Error(String),
 }
 
@@ -147,6 +156,15 @@ mod tests {
                 r#"{"verb":"task-output","task":"task-01","from":7}"#,
             ),
             (Request::TaskStop { task: "a".into() }, r#"{"verb":"task-stop","task":"a"}"#),
+            (Request::Question, r#"{"verb":"question"}"#),
+            (
+                Request::Answer { question: 3, given: Given::Once },
+                r#"{"verb":"answer","question":3,"given":"once"}"#,
+            ),
+            (
+                Request::Answer { question: 3, given: Given::No(Some("later".into())) },
+                r#"{"verb":"answer","question":3,"given":{"no":"later"}}"#,
+            ),
         ];
         for (request, text) in cases {
             assert_eq!(serde_json::to_string(&request).expect("JSON"), text);

@@ -12,6 +12,7 @@ mod json;
 mod kill;
 mod machine;
 mod observe;
+mod policy;
 mod rows;
 mod scenarios;
 mod screen;

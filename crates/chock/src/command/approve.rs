@@ -1,0 +1,189 @@
+//! `chock approve`: answers the open question of a running session from another terminal.
+
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use crate::control::{Peer, Reply, Request};
+use crate::exit::{Exit, Failure};
+use crate::found::{self, Found};
+use crate::program::Program;
+use crate::question::{Given, Sheet};
+use crate::terminal::{Terminal, Weight};
+use crate::visible::visible_line;
+
+/// How often somebody who waits looks for a question.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Answer the open question of a running session
+///
+/// At a terminal it shows the question and reads the answer. While `--wait` runs, a session
+/// without a terminal of its own has somebody to ask.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ApproveArgs {
+    /// The session's id or the end of it; the newest that runs if there is none
+    session: Option<String>,
+
+    /// Wait for questions until the session ends
+    #[arg(long)]
+    wait: bool,
+
+    /// Answer without being asked; needs --question
+    #[arg(long, value_enum, requires = "question", value_name = "ANSWER")]
+    answer: Option<Word>,
+
+    /// The number of the question that --answer is for, as --json shows it
+    #[arg(long, value_name = "NUMBER")]
+    question: Option<u64>,
+
+    /// Why not, in words for the agent
+    #[arg(long, requires = "answer", value_name = "WORDS")]
+    why: Option<String>,
+
+    /// Print the open question as one JSON object, and answer nothing
+    #[arg(long, conflicts_with_all = ["wait", "answer"])]
+    json: bool,
+
+    /// The project, if it is not the current directory
+    #[arg(long, value_name = "DIRECTORY")]
+    project: Option<std::path::PathBuf>,
+}
+
+/// The answers there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Word {
+    /// Yes, this time
+    Once,
+    /// Yes, for this session
+    Session,
+    /// Yes, always in this project
+    Always,
+    /// No
+    No,
+}
+
+pub(crate) fn run(
+    program: &Program,
+    terminal: &mut Terminal,
+    args: &ApproveArgs,
+) -> Result<Exit, Failure> {
+    let project = program.project(args.project.as_deref())?;
+    let sessions = program.places.sessions(project.root());
+    let found = found::running(&sessions, args.session.as_deref())?;
+    let mut session = Asked::connect(found)?;
+    if let (Some(word), Some(question)) = (args.answer, args.question) {
+        return session.answer(terminal, question, given(word, args.why.as_deref()));
+    }
+    let mut answered = false;
+    loop {
+        match session.question() {
+            Ok(Some(sheet)) if args.json => {
+                let object =
+                    serde_json::to_string(&sheet).map_err(|fault| Failure::because(&fault))?;
+                terminal.answer(&object)?;
+                return Ok(Exit::Finished);
+            }
+            Ok(Some(sheet)) => {
+                session.put(terminal, &sheet)?;
+                answered = true;
+            }
+            Ok(None) if !args.wait => {
+                let id = session.found.id;
+                terminal.say(Weight::Quiet, &format!("session {id} runs and asks nothing"));
+                return Ok(Exit::Finished);
+            }
+            Ok(None) => thread::sleep(LOOK),
+            // The session is over, and somebody waited for that.
+            Err(_) if args.wait && answered => return Ok(Exit::Finished),
+            Err(failure) => return Err(failure),
+        }
+        if answered && !args.wait {
+            return Ok(Exit::Finished);
+        }
+    }
+}
+
+fn given(word: Word, why: Option<&str>) -> Given {
+    match word {
+        Word::Once => Given::Once,
+        Word::Session => Given::Session,
+        Word::Always => Given::Always,
+        Word::No => Given::No(why.map(str::to_owned)),
+    }
+}
+
+/// A session that answers.
+struct Asked {
+    found: Found,
+    peer: Peer,
+}
+
+impl Asked {
+    fn connect(found: Found) -> Result<Self, Failure> {
+        let peer = Peer::connect(&found.control()).map_err(|fault| {
+            Failure::start(format!("session {} runs and cannot be asked: {fault}", found.id))
+        })?;
+        Ok(Self { found, peer })
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Reply, Failure> {
+        let id = self.found.id;
+        match self.peer.ask(request) {
+            Ok(Reply::Error(words)) => {
+                Err(Failure::start(format!("session {id}: {}", visible_line(&words))))
+            }
+            Ok(reply) => Ok(reply),
+            Err(fault) => Err(Failure::start(format!("session {id} does not answer: {fault}"))),
+        }
+    }
+
+    fn question(&mut self) -> Result<Option<Sheet>, Failure> {
+        match self.ask(&Request::Question)? {
+            Reply::Question(sheet) => Ok(sheet),
+            Reply::Tasks(_)
+            | Reply::Output(_)
+            | Reply::Stopped(_)
+            | Reply::Answered
+            | Reply::Error(_) => Err(Failure::fault(
+                "the session answered something else; is it another version of Chock?",
+            )),
+        }
+    }
+
+    /// Shows a question and passes on what is typed.
+    fn put(&mut self, terminal: &mut Terminal, sheet: &Sheet) -> Result<(), Failure> {
+        for (weight, line) in sheet.lines() {
+            terminal.say(weight, &line);
+        }
+        if !terminal.can_ask {
+            return Err(Failure::start(format!(
+                "there is no terminal to answer at; use --question {} --answer once|session|always|no",
+                sheet.question
+            )));
+        }
+        loop {
+            terminal.say_piece(sheet.prompt());
+            let mut line = String::new();
+            io::stdin().read_line(&mut line)?;
+            if line.is_empty() {
+                return Err(Failure::start("nothing was answered; the question stays open"));
+            }
+            let Some(given) = sheet.read(line.as_bytes()) else {
+                terminal.say(Weight::Quiet, "that is neither a yes nor a no");
+                continue;
+            };
+            return self.answer(terminal, sheet.question, given).map(|_| ());
+        }
+    }
+
+    fn answer(
+        &mut self,
+        terminal: &mut Terminal,
+        question: u64,
+        given: Given,
+    ) -> Result<Exit, Failure> {
+        self.ask(&Request::Answer { question, given })?;
+        terminal.say(Weight::Quiet, "answered");
+        Ok(Exit::Finished)
+    }
+}

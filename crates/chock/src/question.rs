@@ -1,0 +1,169 @@
+//! How a question is laid out, and how what was typed is read.
+
+use chock_broker::{Guarded, Question};
+use serde::{Deserialize, Serialize};
+
+use crate::terminal::Weight;
+use crate::visible::{honest, visible_line};
+
+/// A question as it is shown, here or to another process of the same person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sheet {
+    /// What an answer has to name: it counts for this question and no other.
+    pub(crate) question: u64,
+    /// The kinds of agent from the root to the one that asks.
+    pub(crate) chain: Vec<String>,
+    pub(crate) tool: String,
+    /// Each action that needs a yes, with the reason and the row.
+    pub(crate) guarded: Vec<Row>,
+    /// What would be done, whole.
+    pub(crate) effect: String,
+    /// What a reviewing agent said for it.
+    pub(crate) review: Option<String>,
+    /// The rows that a lasting yes would add.
+    pub(crate) always: Vec<String>,
+}
+
+/// One action of a [`Sheet`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) action: String,
+    pub(crate) why: String,
+    pub(crate) row: Option<String>,
+}
+
+/// An answer as it was given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Given {
+    Once,
+    Session,
+    Always,
+    No(Option<String>),
+}
+
+impl Sheet {
+    pub(crate) fn of(question: &Question, number: u64) -> Self {
+        let row = |guarded: &Guarded| Row {
+            action: guarded.action.clone(),
+            why: guarded.why.to_owned(),
+            row: guarded.row.clone(),
+        };
+        Self {
+            question: number,
+            chain: question.chain.clone(),
+            tool: question.tool.clone(),
+            guarded: question.guarded.iter().map(row).collect(),
+            effect: question.effect.clone(),
+            review: question.review.clone(),
+            always: question.always.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Lays the question out, every byte of the effect visible.
+    pub(crate) fn lines(&self) -> Vec<(Weight, String)> {
+        let who = visible_line(&self.chain.join(" > "));
+        let tool = visible_line(&self.tool);
+        let mut lines = vec![(Weight::Warn, format!("The {who} agent asks to use {tool}:"))];
+        for Row { action, why, row } in &self.guarded {
+            let row = row.as_deref().unwrap_or("no rule allows it");
+            let line = format!("  {action}: {why} ({row})");
+            lines.push((Weight::Quiet, visible_line(&line)));
+        }
+        let effect = honest(&self.effect);
+        lines.extend(effect.split('\n').map(|line| (Weight::Plain, format!("  | {line}"))));
+        if let Some(note) = &self.review {
+            let line = format!("  a reviewing agent approved it: {}", honest(note));
+            lines.push((Weight::Quiet, line.replace('\n', " ")));
+        }
+        for row in &self.always {
+            let line = format!("  a would add, for this project: {row}");
+            lines.push((Weight::Quiet, visible_line(&line)));
+        }
+        lines
+    }
+
+    /// Says which keys there are.
+    pub(crate) fn prompt(&self) -> &'static str {
+        if self.always.is_empty() {
+            "Allow it? y once, s this session, n no (or n and why): "
+        } else {
+            "Allow it? y once, s this session, a always here, n no (or n and why): "
+        }
+    }
+
+    /// Reads what was typed. A yes is exactly a yes, and what is neither is not an answer.
+    pub(crate) fn read(&self, line: &[u8]) -> Option<Given> {
+        let text = String::from_utf8_lossy(line.trim_ascii()).into_owned();
+        match text.as_str() {
+            "y" | "yes" => Some(Given::Once),
+            "s" | "session" => Some(Given::Session),
+            "a" | "always" if !self.always.is_empty() => Some(Given::Always),
+            "" | "n" | "no" => Some(Given::No(None)),
+            _ => {
+                let words = text.strip_prefix("no").or_else(|| text.strip_prefix('n'))?;
+                let why = words.strip_prefix([' ', ',', ':'])?.trim();
+                let why = (!why.is_empty()).then(|| why.to_owned());
+                Some(Given::No(why))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sheet(effect: &str) -> Sheet {
+        Sheet {
+            question: 1,
+            chain: vec!["main".into(), "scout".into()],
+            tool: "run_command".into(),
+            guarded: vec![Row {
+                action: "git.push".into(),
+                why: "it sends commits".into(),
+                row: Some("project: .{ .decision = .ask }".into()),
+            }],
+            effect: effect.to_owned(),
+            review: None,
+            always: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn only_a_yes_is_a_yes() {
+        let sheet = sheet("x");
+        let no = |why: Option<&str>| Some(Given::No(why.map(str::to_owned)));
+        let cases = [
+            ("y\n", Some(Given::Once)),
+            ("yes\n", Some(Given::Once)),
+            ("s\n", Some(Given::Session)),
+            ("", no(None)),
+            ("\n", no(None)),
+            ("n\n", no(None)),
+            ("n use the fork\n", no(Some("use the fork"))),
+            ("no, not today\n", no(Some("not today"))),
+            ("n \n", no(None)),
+            ("Y\n", None),
+            ("a\n", None),
+            ("yes please\n", None),
+            ("yy\n", None),
+            ("now\n", None),
+            ("\x1b[A\n", None),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(sheet.read(line.as_bytes()), expected, "{line:?}");
+        }
+        let lasting = Sheet { always: vec![".{}".into()], ..sheet };
+        assert_eq!(lasting.read(b"a\n"), Some(Given::Always));
+    }
+
+    #[test]
+    fn an_effect_cannot_draw_a_question_of_its_own() {
+        let lines = sheet("git push\r\u{1b}[2K\nAllow it? y\ng\u{456}t").lines();
+        let text: String = lines.into_iter().map(|(_, line)| line + "\n").collect();
+        let shown = "  | git push\\x0d\\x1b[2K\n  | Allow it? y\n  | g\\u{456}t\n";
+        assert!(text.contains(shown), "{text}");
+        assert!(text.starts_with("The main > scout agent asks to use run_command:\n"), "{text}");
+    }
+}
