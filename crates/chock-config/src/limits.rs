@@ -28,6 +28,12 @@ pub enum Limit {
     Scratch,
     /// Bytes of a call's `/dev/shm`.
     SharedMemory,
+    /// Bytes that the session may keep on the disk.
+    WorkspaceBytes,
+    /// Files that the session may keep on the disk.
+    WorkspaceFiles,
+    /// Bytes that stay free on the disk.
+    FreeSpace,
 }
 
 /// The size of the machine.
@@ -51,11 +57,14 @@ pub struct LimitsBlock {
     open_files: Option<Spanned<Amount>>,
     scratch: Option<Spanned<Amount>>,
     shared_memory: Option<Spanned<Amount>>,
+    workspace_bytes: Option<Spanned<Amount>>,
+    workspace_files: Option<Spanned<Amount>>,
+    free_space: Option<Spanned<Amount>>,
 }
 
 /// The limits in force, each with where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits([Sourced<u64>; 8]);
+pub struct Limits([Sourced<u64>; 11]);
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -72,7 +81,7 @@ enum Unit {
 
 impl Limit {
     /// Every limit, in the order they are listed.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Time,
         Self::Processes,
         Self::Memory,
@@ -81,6 +90,9 @@ impl Limit {
         Self::OpenFiles,
         Self::Scratch,
         Self::SharedMemory,
+        Self::WorkspaceBytes,
+        Self::WorkspaceFiles,
+        Self::FreeSpace,
     ];
 
     /// The limit's name in a file.
@@ -95,18 +107,23 @@ impl Limit {
             Self::OpenFiles => "open_files",
             Self::Scratch => "scratch",
             Self::SharedMemory => "shared_memory",
+            Self::WorkspaceBytes => "workspace_bytes",
+            Self::WorkspaceFiles => "workspace_files",
+            Self::FreeSpace => "free_space",
         }
     }
 
     fn unit(self) -> Unit {
         match self {
             Self::Time => Unit::Seconds,
-            Self::Processes | Self::OpenFiles => Unit::Count,
+            Self::Processes | Self::OpenFiles | Self::WorkspaceFiles => Unit::Count,
             Self::Memory
             | Self::ProcessMemory
             | Self::FileSize
             | Self::Scratch
-            | Self::SharedMemory => Unit::Bytes,
+            | Self::SharedMemory
+            | Self::WorkspaceBytes
+            | Self::FreeSpace => Unit::Bytes,
         }
     }
 
@@ -119,6 +136,9 @@ impl Limit {
             Self::FileSize => (64 * KIB, 64 * TIB),
             Self::OpenFiles => (32, 1 << 20),
             Self::Scratch | Self::SharedMemory => (MIB, TIB),
+            Self::WorkspaceBytes => (MIB, 64 * TIB),
+            Self::WorkspaceFiles => (64, 1 << 32),
+            Self::FreeSpace => (16 * MIB, 64 * TIB),
         }
     }
 
@@ -129,7 +149,12 @@ impl Limit {
             Self::Memory | Self::ProcessMemory | Self::Scratch | Self::SharedMemory => {
                 Some(machine.memory_bytes)
             }
-            Self::Time | Self::FileSize | Self::OpenFiles => None,
+            Self::Time
+            | Self::FileSize
+            | Self::OpenFiles
+            | Self::WorkspaceBytes
+            | Self::WorkspaceFiles
+            | Self::FreeSpace => None,
         }
     }
 
@@ -154,6 +179,9 @@ impl Limit {
             // A file in memory counts as memory, so that it may not fill all of it.
             Self::Scratch => (Self::Memory.default(machine) / 2).min(GIB),
             Self::SharedMemory => (Self::Memory.default(machine) / 4).min(256 * MIB),
+            Self::WorkspaceBytes => 32 * GIB,
+            Self::WorkspaceFiles => 1_000_000,
+            Self::FreeSpace => 512 * MIB,
         }
     }
 
@@ -213,6 +241,9 @@ impl LimitsBlock {
             Limit::OpenFiles => self.open_files.as_ref(),
             Limit::Scratch => self.scratch.as_ref(),
             Limit::SharedMemory => self.shared_memory.as_ref(),
+            Limit::WorkspaceBytes => self.workspace_bytes.as_ref(),
+            Limit::WorkspaceFiles => self.workspace_files.as_ref(),
+            Limit::FreeSpace => self.free_space.as_ref(),
         }
     }
 

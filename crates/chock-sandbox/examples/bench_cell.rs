@@ -172,5 +172,6 @@ fn cage(place: &Path, mounts: usize) -> Answer<Cage> {
         tree.push(bind(place.join("base/file"), format!("/many/{number}").into()));
     }
     let (limits, filter) = (Limits::default(), Filter::default());
-    Ok(Cage { tree, home: Home::Scratch { bytes: 1 << 20 }, limits, filter })
+    let (home, stored) = (Home::Scratch { bytes: 1 << 20 }, Vec::new());
+    Ok(Cage { tree, home, stored, limits, filter })
 }

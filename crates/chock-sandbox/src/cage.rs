@@ -18,6 +18,9 @@ pub struct Cage {
     pub tree: Vec<Mount>,
     /// What stands at [`HOME`].
     pub home: Home,
+    /// Host directories that hold what calls write; their sizes count for
+    /// [`Limits::workspace_bytes`] and [`Limits::workspace_files`]. Absolute, without symlinks.
+    pub stored: Vec<PathBuf>,
     /// How much a call may use.
     pub limits: Limits,
     /// Which exceptions the system call filter makes.
@@ -114,6 +117,13 @@ pub struct Limits {
     pub scratch_bytes: u64,
     /// A call's `/dev/shm`, in bytes.
     pub shared_memory_bytes: u64,
+    /// What the session may keep in [`Cage::stored`] in bytes, files that were removed and are
+    /// still open included.
+    pub workspace_bytes: u64,
+    /// As many files, directories and links.
+    pub workspace_files: u64,
+    /// What stays free on every disk that calls can write to, in bytes.
+    pub free_bytes: u64,
 }
 
 impl Default for Limits {
@@ -128,6 +138,9 @@ impl Default for Limits {
             open_files: 4096,
             scratch_bytes: 1 << 30,
             shared_memory_bytes: 256 << 20,
+            workspace_bytes: 32 << 30,
+            workspace_files: 1_000_000,
+            free_bytes: 512 << 20,
         }
     }
 }
@@ -207,6 +220,7 @@ impl Cage {
         if let Home::Directory(path) = &self.home {
             check_path(path)?;
         }
+        self.stored.iter().try_for_each(|path| check_path(path))?;
         self.tree.iter().try_for_each(Mount::check)
     }
 }
@@ -277,7 +291,7 @@ mod tests {
     fn check(mount: Mount) -> Result<(), CageFault> {
         let home = Home::Scratch { bytes: 1 };
         let (limits, filter) = (Limits::default(), Filter::default());
-        Cage { tree: vec![mount], home, limits, filter }.check()
+        Cage { tree: vec![mount], home, stored: Vec::new(), limits, filter }.check()
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod cell;
 mod cgroup;
 mod command;
 mod devices;
+mod disk;
 mod fail;
 mod filter;
 mod ids;

@@ -96,6 +96,12 @@ pub enum LimitKind {
     Processes,
     /// [`Limits::file_bytes`](crate::Limits::file_bytes)
     FileSize,
+    /// [`Limits::workspace_bytes`](crate::Limits::workspace_bytes)
+    WorkspaceBytes,
+    /// [`Limits::workspace_files`](crate::Limits::workspace_files)
+    WorkspaceFiles,
+    /// [`Limits::free_bytes`](crate::Limits::free_bytes)
+    FreeSpace,
 }
 
 impl LimitKind {
@@ -106,6 +112,9 @@ impl LimitKind {
             Self::Memory => "memory",
             Self::Processes => "processes",
             Self::FileSize => "file_size",
+            Self::WorkspaceBytes => "workspace_bytes",
+            Self::WorkspaceFiles => "workspace_files",
+            Self::FreeSpace => "free_space",
         }
     }
 }

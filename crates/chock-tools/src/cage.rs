@@ -113,12 +113,22 @@ pub fn compile(layout: &Layout, host: &Host, rules: &CageRules) -> Compiled {
     notes.extend(environment.notes);
     let (limits, filter) = (rules.limits.clone(), rules.filter);
     Compiled {
-        cage: Cage { tree, home: rules.home.clone(), limits, filter },
+        cage: Cage { tree, home: rules.home.clone(), stored: stored(layout), limits, filter },
         environment: environment.variables,
         shell,
         toolchains: toolchains.names,
         notes,
     }
+}
+
+/// Returns where the session keeps what it writes: not what it writes in place, which is the
+/// person's.
+fn stored(layout: &Layout) -> Vec<PathBuf> {
+    let tree = match &layout.halves {
+        Halves::Overlay { upper, .. } => upper,
+        Halves::Copy { root } => root,
+    };
+    vec![tree.clone(), layout.git_dir.clone()]
 }
 
 /// Shows the workspace at the project's own path.

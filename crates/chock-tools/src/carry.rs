@@ -219,7 +219,27 @@ pub(crate) fn status(ended: CellEnded, time: Duration) -> (Ended, String) {
         CellEnded::Cancelled => (Ended::Cancelled, "stopped by the person".into()),
         CellEnded::Limit(limit) => {
             let name = limit.name();
-            (Ended::Limit(name.into()), format!("ended by the limit `{name}`"))
+            let words = format!("ended by the limit `{name}`{}", what_helps(limit));
+            (Ended::Limit(name.into()), words)
+        }
+    }
+}
+
+/// Says what a limit means, and what can be done, where its name does not.
+fn what_helps(limit: LimitKind) -> &'static str {
+    match limit {
+        LimitKind::Memory | LimitKind::Processes | LimitKind::FileSize => "",
+        LimitKind::WorkspaceBytes => {
+            ", with everything it had started: what this session keeps on the disk is too large; \
+             remove what is not needed"
+        }
+        LimitKind::WorkspaceFiles => {
+            ", with everything it had started: this session keeps too many files; remove what is \
+             not needed"
+        }
+        LimitKind::FreeSpace => {
+            ", with everything it had started: the disk has no more room to spare; nothing more \
+             can be written until there is"
         }
     }
 }
@@ -264,6 +284,11 @@ mod tests {
                 CellEnded::Limit(LimitKind::Memory),
                 Ended::Limit("memory".into()),
                 "by the limit `memory`",
+            ),
+            (
+                CellEnded::Limit(LimitKind::WorkspaceBytes),
+                Ended::Limit("workspace_bytes".into()),
+                "by the limit `workspace_bytes`, with everything",
             ),
         ];
         for (cell, expected, words) in cases {

@@ -307,6 +307,7 @@ mod tests {
         let cage = Cage {
             tree: vec![bind("/usr"), bind("/etc/passwd"), bind("/people/ada/.cargo/bin")],
             home: Home::Scratch { bytes: 1 },
+            stored: Vec::new(),
             limits: Limits::default(),
             filter: Filter { debug, ..Filter::default() },
         };

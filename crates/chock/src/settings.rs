@@ -186,6 +186,9 @@ impl Settings {
             open_files: value(Limit::OpenFiles),
             scratch_bytes: value(Limit::Scratch),
             shared_memory_bytes: value(Limit::SharedMemory),
+            workspace_bytes: value(Limit::WorkspaceBytes),
+            workspace_files: value(Limit::WorkspaceFiles),
+            free_bytes: value(Limit::FreeSpace),
         }
     }
 }

@@ -8,6 +8,7 @@ use rustix::fs::{Gid, Uid};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use super::disk::Watch;
 use super::order::{Packed, Streams};
 use super::parent::Keeper;
 use super::talk::Report;
@@ -29,6 +30,7 @@ pub(crate) struct Held(#[expect(dead_code, reason = "held for its drop")] OwnedF
 enum Stopped {
     Time,
     Cancel,
+    Limit(LimitKind),
 }
 
 /// What the cell said so far.
@@ -54,7 +56,8 @@ pub(crate) fn run(
     let sent = order.send(socket.as_fd(), &output.streams());
     output.hand_over();
     let mut heard = Heard::default();
-    let stopped = listen(&socket, &mut output, &mut heard, deadline, &call.cancel.descriptor())?;
+    let ends = Ends { deadline, cancel: call.cancel.descriptor(), disk: keeper.disk.watch() };
+    let stopped = listen(&socket, &mut output, &mut heard, ends)?;
     output.drain();
     let duration = started.elapsed();
     keeper.refill();
@@ -68,21 +71,30 @@ pub(crate) fn run(
     Ok(Finished { ended, limits, layers, duration, cell: Held(socket) })
 }
 
+/// What ends a call before its program does.
+struct Ends<'a> {
+    deadline: Option<Instant>,
+    cancel: BorrowedFd<'a>,
+    disk: Watch<'a>,
+}
+
 /// Listens until the cell reports that everything in it is dead.
 fn listen(
     socket: &OwnedFd,
     output: &mut Output<'_>,
     heard: &mut Heard,
-    deadline: Option<Instant>,
-    cancel: &BorrowedFd<'_>,
+    ends: Ends<'_>,
 ) -> Result<Option<Stopped>, SandboxFault> {
     let mut stopped = None;
-    let mut deadline = deadline;
+    let Ends { mut deadline, cancel, mut disk } = ends;
     while heard.status.is_none() {
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        let ready = wait(socket, output, stopped.is_none().then_some(cancel), left)?;
+        let look = disk.due().map(|at| at.saturating_duration_since(Instant::now()));
+        let first = left.into_iter().chain(look).min();
+        let ready = wait(socket, output, stopped.is_none().then_some(&cancel), first)?;
         // Asked here and not by the wait, which never waits while a program prints and prints.
         let late = left == Some(Duration::ZERO);
+        let limit = disk.look();
         if ready.output {
             output.take();
         }
@@ -92,7 +104,7 @@ fn listen(
         let stop = match (ready.cancel, late) {
             (true, _) => Some(Stopped::Cancel),
             (false, true) => Some(Stopped::Time),
-            (false, false) => None,
+            (false, false) => limit.map(Stopped::Limit),
         };
         let Some(stop) = stop.filter(|_| heard.status.is_none()) else { continue };
         if stopped.is_some() {
@@ -171,11 +183,16 @@ fn conclude(
     // A shell reports the signal of what it ran as its own code.
     let too_large = signal == libc::SIGXFSZ || (signal == 0 && code == 128 + libc::SIGXFSZ);
     let hit = [(LimitKind::Memory, memory_ran_out), (LimitKind::FileSize, too_large)];
-    let limits = hit.into_iter().filter_map(|(limit, hit)| hit.then_some(limit)).collect();
+    let mut limits: Vec<_> =
+        hit.into_iter().filter_map(|(limit, hit)| hit.then_some(limit)).collect();
+    if let Some(Stopped::Limit(limit)) = stopped {
+        limits.push(limit);
+    }
     let ended = match (not_started, stopped) {
         (Some(not_started), _) => not_started,
         (None, Some(Stopped::Time)) => Ended::TimedOut,
         (None, Some(Stopped::Cancel)) => Ended::Cancelled,
+        (None, Some(Stopped::Limit(limit))) => Ended::Limit(limit),
         (None, None) if signal == libc::SIGXFSZ => Ended::Limit(LimitKind::FileSize),
         (None, None) if signal == libc::SIGKILL && memory_ran_out => {
             Ended::Limit(LimitKind::Memory)
@@ -290,6 +307,9 @@ mod tests {
         assert_eq!(ended(libc::SIGXFSZ, None), Ended::Limit(LimitKind::FileSize));
         let (ended, limits) = conclude((128 + libc::SIGXFSZ) << 8, None, None, false);
         assert_eq!((ended, limits), (Ended::Exited(153), vec![LimitKind::FileSize]));
+        let full = Some(Stopped::Limit(LimitKind::FreeSpace));
+        let free = (Ended::Limit(LimitKind::FreeSpace), vec![LimitKind::FreeSpace]);
+        assert_eq!(conclude(9, full, None, false), free);
         let memory = vec![LimitKind::Memory];
         let dead = conclude(libc::SIGKILL, None, None, true);
         assert_eq!(dead, (Ended::Limit(LimitKind::Memory), memory.clone()));

@@ -271,6 +271,12 @@ mod tests {
             (libc::SYS_mknodat, [0, 0, 0o060666, 0, 0, 0], refused(libc::EPERM)),
             (libc::SYS_mknodat, [0, 0, 0o010666, 0, 0, 0], ALLOW),
             (libc::SYS_mknodat, [0, 0, 0o140666, 0, 0, 0], ALLOW),
+            (libc::SYS_fallocate, [3, 0, 0, 9, 0, 0], refused(libc::EOPNOTSUPP)),
+            (libc::SYS_fallocate, [3, 1, 0, 9, 0, 0], refused(libc::EOPNOTSUPP)),
+            (libc::SYS_fallocate, [3, 0x10, 0, 9, 0, 0], refused(libc::EOPNOTSUPP)),
+            (libc::SYS_fallocate, [3, 3, 0, 9, 0, 0], ALLOW),
+            (libc::SYS_fallocate, [3, 8, 0, 9, 0, 0], ALLOW),
+            (libc::SYS_ioctl, [3, 0x4030_582a, 0, 0, 0, 0], refused(libc::EOPNOTSUPP)),
             (libc::SYS_execveat, [0, 0, 0, 0, 0x1000, 0], refused(libc::EPERM)),
             (libc::SYS_execveat, [0, 0, 0, 0, 0, 0], ALLOW),
         ];

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::cgroup::Group;
+use super::disk::Disk;
 use super::ids::{self, Ids};
 use super::plan::Plan;
 use super::talk::{self, Report};
@@ -31,6 +32,8 @@ pub(crate) struct Keeper {
     layers: Vec<Applied>,
     pub(super) ids: Ids,
     pub(super) wall_time: Duration,
+    /// What calls write to on the host.
+    pub(super) disk: Disk,
     stub: Child,
     /// Removed after the stub has ended.
     group: Option<Group>,
@@ -70,10 +73,12 @@ impl Keeper {
                 .map_err(start("make a socket"))?;
         let memory = plan.seal().map_err(start("write the plan"))?;
         talk::send(control.as_fd(), b"plan", &[memory.as_fd()]).map_err(start("send the plan"))?;
+        let disk = Disk::open(cage)?;
         let stub = spawn(program, theirs)?;
+        let disk = disk.of_session(stub.id());
         let line = Line { control: Some(control), asked: 0, warm };
         let (line, wall_time) = (Mutex::new(line), cage.limits.wall_time);
-        let mut keeper = Self { line, layers: Vec::new(), ids, wall_time, stub, group };
+        let mut keeper = Self { line, layers: Vec::new(), ids, wall_time, disk, stub, group };
         keeper.layers = keeper.wait_until_ready()?;
         keeper.refill();
         Ok(keeper)

@@ -24,7 +24,7 @@ const BYTES_MAX: usize = 64 * 1024;
 /// One control group, or one for memory and one for processes.
 const GROUPS_MAX: usize = 2;
 
-/// What one session is to be.
+/// What one session is to be. What it stores is watched from outside, and not in here.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     /// Whom to become, when started as root of the machine.
@@ -96,7 +96,7 @@ impl Plan {
         }
         let tree = (0..count).map(|_| read_mount(&mut reader)).collect::<Result<_, _>>()?;
         reader.end()?;
-        Ok(Self { user, groups, cage: Cage { tree, home, limits, filter } })
+        Ok(Self { user, groups, cage: Cage { tree, home, stored: Vec::new(), limits, filter } })
     }
 }
 
@@ -110,6 +110,9 @@ fn write_limits(writer: &mut Writer, limits: &Limits) {
         open_files,
         scratch_bytes,
         shared_memory_bytes,
+        workspace_bytes,
+        workspace_files,
+        free_bytes,
     } = limits;
     writer.large(u64::try_from(wall_time.as_millis()).unwrap_or(u64::MAX));
     for number in [
@@ -120,6 +123,9 @@ fn write_limits(writer: &mut Writer, limits: &Limits) {
         open_files,
         scratch_bytes,
         shared_memory_bytes,
+        workspace_bytes,
+        workspace_files,
+        free_bytes,
     ] {
         writer.large(*number);
     }
@@ -135,6 +141,9 @@ fn read_limits(reader: &mut Reader<'_>) -> Result<Limits, Torn> {
         open_files: reader.large()?,
         scratch_bytes: reader.large()?,
         shared_memory_bytes: reader.large()?,
+        workspace_bytes: reader.large()?,
+        workspace_files: reader.large()?,
+        free_bytes: reader.large()?,
     })
 }
 
@@ -293,7 +302,8 @@ mod tests {
         ];
         let filter = Filter { jit: Grant::Deny, debug: Grant::Allow };
         let home = Home::Directory("/h".into());
-        let cage = Cage { tree, home, limits: Limits::default(), filter };
+        let (stored, limits) = (Vec::new(), Limits::default());
+        let cage = Cage { tree, home, stored, limits, filter };
         let user = Some(SessionUser { uid: 5, gid: 6 });
         let groups = vec!["/g".into(), "/h".into()];
         let plan = Plan { user, groups, cage };

@@ -141,7 +141,7 @@ fn attempt(options: &SurveyOptions, tree: Vec<Mount>) -> Result<Tried, SandboxFa
         ..Limits::default()
     };
     let home = Home::Scratch { bytes: BYTES };
-    let cage = Cage { tree, home, limits, filter: Filter::default() };
+    let cage = Cage { tree, home, stored: Vec::new(), limits, filter: Filter::default() };
     cage.check()?;
     let cold = one(options, &cage, 0)?;
     let warm = one(options, &cage, 1)?;

@@ -5,6 +5,7 @@
 mod yard;
 
 mod calls;
+mod disk;
 mod faults;
 mod limits;
 mod renames;

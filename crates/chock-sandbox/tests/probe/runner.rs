@@ -213,7 +213,8 @@ pub(crate) fn cage(spec: &Value, yard: &Path) -> Cage {
         None => shipped,
     };
     let filter = Filter { jit: grant("jit", Grant::Allow), debug: grant("debug", Grant::Deny) };
-    Cage { tree, home: Home::Scratch { bytes: 64 << 20 }, limits: limits(spec), filter }
+    let stored = vec![yard.join("layer/upper"), yard.join("git")];
+    Cage { tree, home: Home::Scratch { bytes: 64 << 20 }, stored, limits: limits(spec), filter }
 }
 
 fn limits(spec: &Value) -> Limits {
@@ -231,6 +232,9 @@ fn limits(spec: &Value) -> Limits {
     set(&mut limits.open_files, "open_files");
     set(&mut limits.scratch_bytes, "scratch_bytes");
     set(&mut limits.shared_memory_bytes, "shared_memory_bytes");
+    set(&mut limits.workspace_bytes, "workspace_bytes");
+    set(&mut limits.workspace_files, "workspace_files");
+    set(&mut limits.free_bytes, "free_bytes");
     limits
 }
 

@@ -248,7 +248,7 @@ impl Work<'_> {
             }
             Ended::Cancelled => (low_byte(130), Told::Cancelled, None),
             Ended::Limit(limit) => {
-                let words = format!("{name} was ended by its limit on {}", limit.name());
+                let words = format!("{name} was ended by the limit on {}", limit.name());
                 (low_byte(137), Told::Limit(limit.name().to_owned()), Some(words))
             }
         };

@@ -5,6 +5,7 @@ mod binds;
 mod cases;
 mod denials;
 mod deny;
+mod disk;
 mod exec;
 mod fake;
 mod input;

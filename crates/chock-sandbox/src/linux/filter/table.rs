@@ -16,6 +16,7 @@ const EPERM: u16 = libc::EPERM as u16;
 const ENOSYS: u16 = libc::ENOSYS as u16;
 const EAFNOSUPPORT: u16 = libc::EAFNOSUPPORT as u16;
 const EPROTONOSUPPORT: u16 = libc::EPROTONOSUPPORT as u16;
+const EOPNOTSUPP: u16 = libc::EOPNOTSUPP as u16;
 
 /// Numbers that `libc` does not name yet; the same on both architectures.
 const OPEN_TREE_ATTR: c_long = 467;
@@ -163,7 +164,17 @@ const IOCTL: Checks = &[
     refuse(&[Is(1, libc::TIOCSTI as u32)], EPERM),
     refuse(&[Is(1, libc::TIOCLINUX as u32)], EPERM),
     refuse(&[Is(1, libc::TIOCSETD as u32)], EPERM),
+    // Takes of the disk what `fallocate` takes: FS_IOC_RESVSP, FS_IOC_RESVSP64, FS_IOC_ZERO_RANGE.
+    refuse(&[Is(1, 0x4030_5828)], EOPNOTSUPP),
+    refuse(&[Is(1, 0x4030_582a)], EOPNOTSUPP),
+    refuse(&[Is(1, 0x4030_5839)], EOPNOTSUPP),
 ];
+
+/// Giving space back is fine. Taking it is a hundred times as fast as writing, too fast for the
+/// watch over free space; programs write instead, as on file systems that cannot do it.
+const FALLOCATE: Checks = &[pass(&[Any(1, GIVES_BACK)]), refuse(&[], EOPNOTSUPP)];
+const GIVES_BACK: u32 =
+    (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_COLLAPSE_RANGE).unsigned_abs();
 
 /// A program from a descriptor has no path that Landlock or a person could know.
 const EXECVEAT: Checks = &[refuse(&[Any(4, libc::AT_EMPTY_PATH.unsigned_abs())], EPERM)];
@@ -208,6 +219,7 @@ const LOOKED_AT: &[(c_long, Checks)] = &[
     (libc::SYS_mknodat, MKNODAT),
     (libc::SYS_openat, OPENAT),
     (libc::SYS_mq_open, OPENAT_OF_QUEUES),
+    (libc::SYS_fallocate, FALLOCATE),
 ];
 
 /// As `open`: a queue's file has a mode too.
