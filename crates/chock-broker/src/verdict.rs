@@ -56,9 +56,13 @@ impl Refusal {
                 format!("`{action}` was not done: its approval was not recorded.")
             }
             Cause::Judged(grounds) => match grounds {
-                Grounds::Rule { origin, row } => {
-                    format!("`{action}` is refused by a {origin} rule: {row}")
-                }
+                Grounds::Rule { origin, row } => match origin.as_str() {
+                    "organisation" => format!(
+                        "`{action}` is refused by the organisation's bundle, org-policy.zon: {row}"
+                    ),
+                    "promise" => format!("`{action}` is refused by your own promise: {row}"),
+                    origin => format!("`{action}` is refused by a {origin} rule: {row}"),
+                },
                 Grounds::Person
                 | Grounds::PersonForSession
                 | Grounds::PersonAlways

@@ -114,9 +114,11 @@ fn model(
     let default = person.defaults.model.as_ref();
     let (first, second) = match origin {
         Origin::Flag(_) => (provider.model.as_ref(), None),
-        Origin::Shipped | Origin::Machine | Origin::Person(_) | Origin::Project(_) => {
-            (default, provider.model.as_ref())
-        }
+        Origin::Shipped
+        | Origin::Machine
+        | Origin::Person(_)
+        | Origin::Project(_)
+        | Origin::Organisation(_) => (default, provider.model.as_ref()),
     };
     let named = first.or(second).map(|model| (&model.value, Origin::Person(model.place)));
     let (name, origin) = match (&flags.model, named) {

@@ -5,7 +5,9 @@ use std::fmt;
 use chock_zon::Place;
 
 use crate::budget::Budget;
+use crate::denied::Denied;
 use crate::limits::{Limits, Machine};
+use crate::organisation::Organisation;
 use crate::person::Person;
 use crate::project::Project;
 
@@ -26,6 +28,8 @@ pub enum Origin {
     Project(Place),
     /// A flag of the command line, with its hyphens.
     Flag(&'static str),
+    /// The organisation's bundle.
+    Organisation(Place),
 }
 
 /// A value and where it came from.
@@ -62,6 +66,10 @@ pub struct Effective {
     pub max_turns: Sourced<u32>,
     /// How much a call may use.
     pub limits: Limits,
+    /// What no tool may read: the project's rows, then the organisation's.
+    pub denied: Vec<Sourced<Denied>>,
+    /// What the organisation holds every project to.
+    pub organisation: Option<Organisation>,
 }
 
 impl Effective {
@@ -69,6 +77,10 @@ impl Effective {
     #[must_use]
     pub fn fold(person: Person, project: Project, flags: Flags, machine: Machine) -> Self {
         let limits = Limits::fold(&project.limits, &person.limits, machine);
+        let denied = project.deny_read.iter();
+        let denied = denied
+            .map(|row| Sourced { value: row.value.clone(), origin: Origin::Project(row.place) });
+        let denied = denied.collect();
         let max_turns = match (flags.max_turns, &person.defaults.max_turns) {
             (Some(value), _) => Sourced { value, origin: Origin::Flag("--max-turns") },
             (None, Some(turns)) => {
@@ -76,13 +88,28 @@ impl Effective {
             }
             (None, None) => Sourced { value: MAX_TURNS, origin: Origin::Shipped },
         };
-        Self { person, project, flags, max_turns, limits }
+        Self { person, project, flags, max_turns, limits, denied, organisation: None }
+    }
+
+    /// Puts everything under an organisation's bundle: lower limits count, and its rows of
+    /// `deny_read` come on top.
+    #[must_use]
+    pub fn under(mut self, organisation: Organisation, machine: Machine) -> Self {
+        self.limits = self.limits.under(&organisation.limits, machine);
+        self.denied.extend(organisation.deny_read.iter().map(|row| Sourced {
+            value: row.value.clone(),
+            origin: Origin::Organisation(row.place),
+        }));
+        self.organisation = Some(organisation);
+        self
     }
 
     /// What a session may spend, when anything says so.
     #[must_use]
     pub fn budget(&self) -> Option<&Budget> {
-        self.project.budget.as_ref()
+        let organisation = self.organisation.as_ref();
+        let ceiling = organisation.and_then(|organisation| organisation.budget.as_ref());
+        self.project.budget.as_ref().or(ceiling)
     }
 }
 
@@ -95,6 +122,9 @@ impl fmt::Display for Origin {
             Self::Person(place) => write!(out, "config.zon:{}:{}", place.line, place.column),
             Self::Project(place) => write!(out, "chock.zon:{}:{}", place.line, place.column),
             Self::Flag(flag) => out.write_str(flag),
+            Self::Organisation(place) => {
+                write!(out, "org-policy.zon:{}:{}", place.line, place.column)
+            }
         }
     }
 }

@@ -280,6 +280,20 @@ impl Limits {
         }))
     }
 
+    /// Holds each limit to what an organisation says, where that is lower.
+    #[must_use]
+    pub(crate) fn under(mut self, organisation: &LimitsBlock, machine: Machine) -> Self {
+        for limit in Limit::ALL {
+            let Some(amount) = organisation.get(limit) else { continue };
+            let value = limit.resolve(amount.value, machine);
+            let held = &mut self.0[limit as usize];
+            if value < held.value {
+                *held = Sourced { value, origin: Origin::Organisation(amount.place) };
+            }
+        }
+        self
+    }
+
     /// A limit in its own unit: seconds, a count, or bytes.
     #[must_use]
     pub fn get(&self, limit: Limit) -> Sourced<u64> {

@@ -1,6 +1,9 @@
 //! Every value in force as a list of rows.
 
-use chock_policy::{Action, Decision, Request};
+use chock_policy::{
+    self as policy, Action, Decision, Lineage, Ratchet, Request, Rule, Table, decide,
+};
+use chock_zon::Spanned;
 
 use crate::choice::Choice;
 use crate::effective::{Effective, Origin};
@@ -44,8 +47,17 @@ impl Effective {
         }
         self.person_rows(&mut rows);
         self.project_rows(&mut rows);
+        self.organisation_rows(&mut rows);
         self.filter_rows(&mut rows);
         rows
+    }
+
+    fn organisation_rows(&self, rows: &mut Vec<Row>) {
+        let Some(organisation) = &self.organisation else { return };
+        for rule in &organisation.rules {
+            let origin = Origin::Organisation(rule.place);
+            rows.push(Row::new("organisation.rules", rule.value.to_string(), origin));
+        }
     }
 
     /// What a run would talk to; what cannot be chosen has no row.
@@ -59,28 +71,37 @@ impl Effective {
         ]
     }
 
+    /// The rows in force: the project's and the shipped ones, under the organisation's.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let organisation = self.organisation.iter().flat_map(|organisation| &organisation.rules);
+        let rows = organisation.map(|rule| rule.value.clone()).collect();
+        let table = self.project.table().under(rows);
+        table.expect("invariant: the rows were counted when they were read")
+    }
+
     /// The two rows of the policy that change what programs may ask of the kernel.
     fn filter_rows(&self, rows: &mut Vec<Row>) {
-        let table = self.project.table();
+        let table = self.table();
         for name in FILTER_ACTIONS {
             let action = Action::from_static(name);
             let request = Request { action: &action, tool: "run_command", model: "" };
-            let Some((origin, winner)) = table.winner("main", &request) else { continue };
+            let ruling = decide(&table, &Lineage::main(), &Ratchet::default(), &request);
             // Nobody is asked in the middle of a call: what is not allowed is refused.
-            let word = if winner.decision == Decision::Allow { "allow" } else { "deny" };
-            let written = self.project.rules().iter().find(|rule| rule.value == *winner);
-            let origin = match (origin, written) {
-                (chock_policy::Origin::Project, Some(rule)) => Origin::Project(rule.place),
-                (
-                    chock_policy::Origin::Project
-                    | chock_policy::Origin::Shipped
-                    | chock_policy::Origin::Remembered
-                    | chock_policy::Origin::Organisation
-                    | chock_policy::Origin::Promise,
-                    _,
-                ) => Origin::Shipped,
+            let word = if ruling.decision == Decision::Allow { "allow" } else { "deny" };
+            let written = |rows: &[Spanned<Rule>], rule: &Rule| {
+                rows.iter().find(|row| row.value == *rule).map(|row| row.place)
             };
-            rows.push(Row::new(name, word, origin));
+            let origin = match (&ruling.row, &self.organisation) {
+                (Some((policy::Origin::Project, rule)), _) => {
+                    written(self.project.rules(), rule).map(Origin::Project)
+                }
+                (Some((policy::Origin::Organisation, rule)), Some(organisation)) => {
+                    written(&organisation.rules, rule).map(Origin::Organisation)
+                }
+                _ => None,
+            };
+            rows.push(Row::new(name, word, origin.unwrap_or(Origin::Shipped)));
         }
     }
 
@@ -97,13 +118,16 @@ impl Effective {
     fn project_rows(&self, rows: &mut Vec<Row>) {
         match self.budget() {
             Some(budget) => {
-                rows.push(Row::new("budget", budget.to_string(), Origin::Project(budget.place)));
+                let origin = match self.project.budget {
+                    Some(_) => Origin::Project(budget.place),
+                    None => Origin::Organisation(budget.place),
+                };
+                rows.push(Row::new("budget", budget.to_string(), origin));
             }
             None => rows.push(Row::new("budget", "none", Origin::Shipped)),
         }
-        for path in &self.project.deny_read {
-            let origin = Origin::Project(path.place);
-            rows.push(Row::new("deny_read", path.value.to_string(), origin));
+        for row in &self.denied {
+            rows.push(Row::new("deny_read", row.value.to_string(), row.origin));
         }
         for name in &self.project.environment {
             let origin = Origin::Project(name.place);

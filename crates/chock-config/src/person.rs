@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::fault::Faults;
 use crate::limits::LimitsBlock;
+use crate::organisation::OrganisationBlock;
 use crate::project::list;
 use crate::provider::{Provider, ProviderRow};
 use crate::source::{Names, Source, shown};
@@ -22,6 +23,8 @@ pub struct Person {
     pub limits: LimitsBlock,
     /// Which toolchains enter the sandbox.
     pub toolchains: Toolchains,
+    /// What holds of the organisation's bundle.
+    pub organisation: OrganisationBlock,
 }
 
 /// What is used when a command names nothing.
@@ -47,7 +50,7 @@ struct DefaultsBlock {
 }
 
 const BLOCKS: Names = Names {
-    known: &["providers", "defaults", "limits", "toolchains"],
+    known: &["providers", "defaults", "limits", "toolchains", "organisation"],
     later: &["nix", "search", "credentials", "sandbox", "interface", "notices"],
 };
 
@@ -77,6 +80,9 @@ impl Person {
                     "toolchains" => {
                         let block = source.read::<Toolchains>(node).unwrap_or_default();
                         person.toolchains = block.check(&mut source);
+                    }
+                    "organisation" => {
+                        person.organisation = OrganisationBlock::read(node.entries(), &mut source);
                     }
                     _ => source.refuse_name(entry, &BLOCKS, "block"),
                 }

@@ -209,7 +209,7 @@ fn furnish<'a>(
         walls: Walls::of(&site.compiled.cage, project.root()).naming(kept::rows(
             &site.workspace,
             project.root(),
-            &settings.effective.project.deny_read,
+            &settings.effective.denied,
         )),
         environment: site.compiled.environment,
         shell: site.compiled.shell,
@@ -411,8 +411,9 @@ fn open_workspace(
     method: Method,
 ) -> Result<Workspace, Failure> {
     let session = ground.found.work();
-    let wishes = &ground.settings.effective.project;
-    let (covered, binds) = (kept::covers(&wishes.deny_read), kept::binds(&wishes.binds));
+    let effective = &ground.settings.effective;
+    let covered = kept::covers(&effective.denied);
+    let binds = kept::binds(&effective.project.binds);
     let workspace = if ground.resumes {
         Workspace::open(project, &session, &covered, &binds)
     } else {

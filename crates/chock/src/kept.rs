@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use chock_config::{self as config, ProjectPath, Spanned};
+use chock_config::{self as config, ProjectPath, Sourced, Spanned};
 use chock_tools::DeniedRow;
 use chock_tools::cage::{CoverKind, Denied};
 use chock_workspace::{
@@ -10,7 +10,7 @@ use chock_workspace::{
 };
 
 /// Says what no tool may read.
-pub(crate) fn covers(rows: &[Spanned<config::Denied>]) -> Vec<CoverRow> {
+pub(crate) fn covers(rows: &[Sourced<config::Denied>]) -> Vec<CoverRow> {
     rows.iter().map(|row| cover(&row.value)).collect()
 }
 
@@ -70,12 +70,11 @@ pub(crate) fn denied(workspace: &Workspace) -> Vec<Denied> {
 pub(crate) fn rows(
     workspace: &Workspace,
     project: &Path,
-    rows: &[Spanned<config::Denied>],
+    rows: &[Sourced<config::Denied>],
 ) -> Vec<DeniedRow> {
     let row = |cover: &Covered| {
         let row = rows.get(cover.row)?;
-        let (line, column) = (row.place.line, row.place.column);
-        let row = format!("\"{}\" (chock.zon:{line}:{column})", row.value.path);
+        let row = format!("\"{}\" ({})", row.value.path, row.origin);
         Some(DeniedRow { path: project.join(&cover.path), row })
     };
     workspace.covered().iter().filter_map(row).collect()

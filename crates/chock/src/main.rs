@@ -55,7 +55,8 @@ fn main() -> ExitCode {
         Ok(Parsed::Told) => return Exit::Finished.into(),
         Ok(Parsed::Command(words)) => obey(*words),
         Err(failure) => {
-            (new_terminal(&Everywhere { verbose: false, color: Colour::Auto }), Err(failure))
+            let usual = Everywhere { verbose: false, color: Colour::Auto, org_bundle: None };
+            (new_terminal(&usual), Err(failure))
         }
     };
     match ended {
@@ -74,7 +75,7 @@ fn obey(words: Words) -> (Option<Terminal>, Result<Exit, Failure>) {
     let mut terminal =
         new_terminal(&words.everywhere).expect("invariant: a terminal is always made");
     let program = match Program::new() {
-        Ok(program) => program,
+        Ok(program) => program.under(words.everywhere.org_bundle.clone()),
         Err(failure) => return (Some(terminal), Err(failure)),
     };
     let ended = match &words.command {

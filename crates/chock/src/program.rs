@@ -24,6 +24,8 @@ pub(crate) struct Program {
     pub(crate) variables: BTreeMap<OsString, OsString>,
     pub(crate) directory: PathBuf,
     pub(crate) places: Places,
+    /// The organisation's bundle that the command line names.
+    pub(crate) org_bundle: Option<PathBuf>,
     binary: File,
     is_root: bool,
 }
@@ -40,7 +42,13 @@ impl Program {
         })?;
         let places = Places::find(|name| variables.get(OsStr::new(name)).cloned())?;
         let is_root = is_machine_root()?;
-        Ok(Self { variables, directory, places, binary, is_root })
+        Ok(Self { variables, directory, places, org_bundle: None, binary, is_root })
+    }
+
+    /// Holds everything to the organisation's bundle that the command line names.
+    pub(crate) fn under(self, org_bundle: Option<PathBuf>) -> Self {
+        let org_bundle = org_bundle.map(|path| self.directory.join(path));
+        Self { org_bundle, ..self }
     }
 
     /// Returns the same program with directories and a home of its own, for the demo.
@@ -52,6 +60,7 @@ impl Program {
             places: Places::find(|name| variables.get(OsStr::new(name)).cloned())?,
             variables,
             directory: self.directory.clone(),
+            org_bundle: None,
             binary: self.binary()?,
             is_root: self.is_root,
         })

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use chock_agent::Budget;
 use chock_config::{
-    Acceptances, Effective, Flags, Identity, Limit, Links, Machine, Origin, Person, PersonPath,
-    Project as Wishes, Remembered, Spanned, VariableName, Widening, read_text,
+    Acceptances, Effective, Flags, Identity, Limit, Links, Machine, Organisation,
+    OrganisationBlock, Origin, Person, PersonPath, Project as Wishes, Remembered, Spanned,
+    VariableName, Widening, read_text,
 };
 use chock_policy::{Action, Decision, Lineage, Ratchet, Request, Rule, Table, decide};
 use chock_tools::Times;
@@ -22,6 +23,9 @@ use crate::visible::visible_line;
 
 /// The most bytes of a session's private home, which is in memory.
 const HOME_BYTES: u64 = 2 << 30;
+
+/// The organisation's bundle, in Chock's data directory and in records.
+pub(crate) const ORGANISATION: &str = "org-policy.zon";
 
 /// Everything that the files and the command line say, as far as it counts.
 #[derive(Debug, Clone)]
@@ -67,8 +71,16 @@ impl Settings {
         };
         let counted = if accepted { wishes } else { wishes.without_widening() };
         let remembered = remembered(program, project, &mut files)?;
-        let table = counted.table().remembering(remembered);
-        let effective = Effective::fold(person, counted, flags, machine());
+        let organisation = read_organisation(program, &person, &mut files, terminal)?;
+        let mut effective = Effective::fold(person, counted, flags, machine());
+        if let Some(organisation) = organisation {
+            let refused = organisation.refuses_budget(effective.project.budget.as_ref());
+            if let Some(words) = refused {
+                return Err(Failure::start(words));
+            }
+            effective = effective.under(organisation, machine());
+        }
+        let table = effective.table().remembering(remembered);
         Ok(Self {
             effective,
             table,
@@ -123,6 +135,31 @@ impl Settings {
         if ruling.decision == Decision::Allow { Grant::Allow } else { Grant::Deny }
     }
 
+    /// Refuses a model that a row of the organisation or the project does not allow. One that no
+    /// row names is allowed.
+    pub(crate) fn permits_model(&self, provider: &str, model: &str) -> Result<(), Failure> {
+        for labels in [&[provider][..], &[provider, model][..]] {
+            let action = Action::below("provider", labels);
+            let request = Request { action: &action, tool: "model.select", model };
+            let rows = [
+                self.table.ceiling("main", &request).map(|rule| (ORGANISATION, rule)),
+                self.table.winner("main", &request).map(|(_, rule)| ("chock.zon", rule)),
+            ];
+            let refused = rows
+                .into_iter()
+                .flatten()
+                .find(|(_, rule)| rule.action.is_some() && rule.decision != Decision::Allow);
+            if let Some((file, rule)) = refused {
+                return Err(Failure::start(format!(
+                    "{file} does not allow the model {} of {}: {rule}",
+                    visible_line(model),
+                    visible_line(provider)
+                )));
+            }
+        }
+        Ok(())
+    }
+
     fn toolchains(&self, program: &Program) -> ToolchainRules {
         let chosen = &self.effective.person.toolchains;
         let home = program.places.home.as_deref();
@@ -160,7 +197,7 @@ impl Settings {
         let written = Duration::from_secs(time.value);
         match time.origin {
             Origin::Shipped | Origin::Machine => Times::usual(),
-            Origin::Person(_) | Origin::Project(_) | Origin::Flag(_) => {
+            Origin::Person(_) | Origin::Project(_) | Origin::Flag(_) | Origin::Organisation(_) => {
                 Times::usual().within(written)
             }
         }
@@ -209,6 +246,37 @@ fn read_wishes(project: &Path, files: &mut BTreeMap<String, String>) -> Result<W
     };
     files.insert("chock.zon".to_owned(), digest(&text));
     Wishes::read("chock.zon", &text).map_err(|faults| Failure::start(faults.to_string()))
+}
+
+/// Reads the organisation's bundle, and warns of one that should have been replaced.
+fn read_organisation(
+    program: &Program,
+    person: &Person,
+    files: &mut BTreeMap<String, String>,
+    terminal: &mut Terminal,
+) -> Result<Option<Organisation>, Failure> {
+    let named = program.org_bundle.as_ref();
+    let usual = program.places.data.join(ORGANISATION);
+    let block = OrganisationBlock {
+        // One that was named must be there.
+        required: person.organisation.required || named.is_some(),
+        ..person.organisation.clone()
+    };
+    let opened = Organisation::open(named.unwrap_or(&usual), &block);
+    let opened = opened.map_err(|fault| Failure::start(causes(&fault)))?;
+    let Some((organisation, text)) = opened else { return Ok(None) };
+    files.insert(ORGANISATION.to_owned(), digest(&text));
+    let now = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default();
+    if organisation.is_expired(now) {
+        if named.is_some() {
+            return Err(Failure::start("the organisation's bundle has expired; ask for a new one"));
+        }
+        terminal.say(
+            Weight::Warn,
+            "the organisation's bundle has expired, and binds all the same; ask for a new one",
+        );
+    }
+    Ok(Some(organisation))
 }
 
 /// Reads what the person answered for good in this project.

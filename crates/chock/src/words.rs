@@ -30,6 +30,10 @@ pub(crate) struct Everywhere {
     #[arg(long, global = true)]
     pub(crate) verbose: bool,
 
+    /// Hold everything to this organisation's bundle
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) org_bundle: Option<std::path::PathBuf>,
+
     /// When to use colour
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
     pub(crate) color: Colour,

@@ -1,13 +1,14 @@
 //! The examples of `docs/configuration.md` and `docs/policy.md` are read by the code they describe.
 
-use chock_config::{Expectation, Limit, Person, Project, Tokens};
+use chock_config::{Expectation, Limit, Organisation, Person, Project, Tokens};
 use chock_policy::shipped;
 
 /// The pages' examples: what stands behind `zon` in the fence, and the text.
 fn examples() -> Vec<(String, String)> {
     let page = concat!(
         include_str!("../../../../docs/configuration.md"),
-        include_str!("../../../../docs/policy.md")
+        include_str!("../../../../docs/policy.md"),
+        include_str!("../../../../docs/organisation.md")
     );
     let mut examples = Vec::new();
     let mut lines = page.lines();
@@ -29,6 +30,7 @@ fn every_example_is_read() {
             "chock.zon" => Project::read(&name, &text).map(drop),
             "config.zon" => Person::read(&name, &text).map(drop),
             "tokens.zon" => Tokens::read(&name, &text).map(drop),
+            "org-policy.zon" => Organisation::read(&name, &text).map(drop),
             "expect.zon" => Expectation::read(&name, &text).map(drop),
             other => panic!("an example says which file it is: {other:?}\n{text}"),
         };

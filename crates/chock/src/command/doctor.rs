@@ -8,6 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::program::Program;
 use crate::settings::{Consent, Settings};
 use crate::terminal::{Terminal, Weight};
+use crate::visible::visible_line;
 
 /// Show which sandbox layers hold on this machine
 ///
@@ -26,17 +27,29 @@ pub(crate) fn run(
     args: &DoctorArgs,
 ) -> Result<Exit, Failure> {
     let survey = survey(program)?;
-    let policy = policy(program, terminal);
+    let settings = here(program, terminal);
+    let policy = policy(&settings);
+    let bundle = settings.effective.organisation.as_ref();
     if args.json {
         let policy: Vec<_> = policy
             .iter()
             .map(|row| json!({ "name": row.name, "value": row.value, "origin": row.origin.to_string() }))
             .collect();
         let (can_contain, rows) = (survey.can_contain(), survey.rows());
-        let object = json!({ "can_contain": can_contain, "rows": rows, "policy": policy });
+        let bundle = bundle.map(|bundle| {
+            json!({ "issuer": bundle.issuer, "subject": bundle.subject, "rules": bundle.rules.len() })
+        });
+        let object = json!({
+            "can_contain": can_contain, "rows": rows, "policy": policy, "organisation": bundle,
+        });
         terminal.answer(&object.to_string())?;
     } else {
         write_table(terminal, &survey, &policy)?;
+        if let Some(bundle) = bundle {
+            let (issuer, rules) = (visible_line(&bundle.issuer), bundle.rules.len());
+            let line = format!("organisation       bound by a bundle of {rules} rules {issuer}");
+            terminal.answer(line.trim_end())?;
+        }
     }
     Ok(if survey.can_contain() { Exit::Finished } else { Exit::CannotContain })
 }
@@ -51,19 +64,23 @@ pub(crate) fn survey(program: &Program) -> Result<Survey, Failure> {
     Ok(chock_sandbox::survey(&SurveyOptions { keeper: program.keeper_options()?, scratch }))
 }
 
-/// Finds the rows that change the filter of system calls: in this project, if here is one.
-fn policy(program: &Program, terminal: &mut Terminal) -> Vec<Row> {
+/// Reads what holds in this project, if here is one.
+fn here(program: &Program, terminal: &mut Terminal) -> Settings {
     let settings = program.project(None).ok().map(|project| {
         Settings::read(program, project.root(), Flags::default(), Consent::Tell, terminal)
     });
-    let settings = match settings {
+    match settings {
         Some(Ok(settings)) => settings,
         Some(Err(failure)) => {
             terminal.say(Weight::Warn, &failure.message);
             Settings::shipped()
         }
         None => Settings::shipped(),
-    };
+    }
+}
+
+/// Finds the rows that change the filter of system calls.
+fn policy(settings: &Settings) -> Vec<Row> {
     let rows = settings.effective.rows().into_iter();
     rows.filter(|row| row.name.starts_with("sandbox.")).collect()
 }

@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::found::{self, Found};
 use crate::house::{self, Plan};
 use crate::program::{Program, new_session};
-use crate::settings::{Consent, Settings};
+use crate::settings::{Consent, ORGANISATION, Settings};
 use crate::show::{Show, View, usage_words};
 use crate::speaker;
 use crate::terminal::{Terminal, Weight};
@@ -122,10 +122,16 @@ fn prepare(
     };
     let consent = args.accept_project.as_deref().map_or(Consent::Ask, Consent::Digest);
     let mut settings = Settings::read(program, project.root(), flags, consent, terminal)?;
+    if resumes {
+        still_bound(&found, &settings)?;
+    }
     let speaker = speaker::choose(&program.places, &settings)?;
+    settings.permits_model(&speaker.provider, &speaker.name)?;
     settings.lent = speaker.lent;
     if settings.effective.person.defaults.reviewer.is_some() {
-        settings.lent.extend(speaker::reviewer(&program.places, &settings)?.lent);
+        let reviewer = speaker::reviewer(&program.places, &settings)?;
+        settings.permits_model(&reviewer.provider, &reviewer.name)?;
+        settings.lent.extend(reviewer.lent);
     }
     let started = program.directory.join(args.project.as_deref().unwrap_or(".".as_ref()));
     let started = started.canonicalize().unwrap_or_else(|_| project.root().to_owned());
@@ -165,6 +171,19 @@ fn still_owed(
         }
     }
     Ok(message)
+}
+
+/// Refuses to go on without the organisation's bundle that a session was started under.
+fn still_bound(found: &Found, settings: &Settings) -> Result<(), Failure> {
+    let (session, _) = Log::read(&found.log).map_err(|fault| Failure::because(&fault))?;
+    let was_bound = session.config.is_some_and(|config| config.files.contains_key(ORGANISATION));
+    if was_bound && !settings.files.contains_key(ORGANISATION) {
+        return Err(Failure::start(format!(
+            "session {} was started under an organisation's bundle; name it with --org-bundle",
+            found.id
+        )));
+    }
+    Ok(())
 }
 
 /// Joins the words, or reads them from a pipe.

@@ -13,6 +13,7 @@ mod json;
 mod kill;
 mod machine;
 mod observe;
+mod organisation;
 mod policy;
 mod rows;
 mod scenarios;
