@@ -23,6 +23,7 @@
 
 mod acceptance;
 mod amount;
+mod audit;
 mod bind;
 mod budget;
 mod choice;
@@ -51,6 +52,7 @@ mod word;
 
 pub use acceptance::Acceptances;
 pub use amount::{Amount, AmountFault};
+pub use audit::{SINKS_MAX, Sink, SinkKind};
 pub use bind::{BINDS_MAX, Bind, BindMode};
 pub use budget::{Budget, Cost};
 pub use chock_zon::{Place, Spanned};

@@ -46,6 +46,7 @@ impl Effective {
             rows.push(Row::new(name, limit.words(sourced.value), sourced.origin));
         }
         self.person_rows(&mut rows);
+        self.audit_rows(&mut rows);
         self.project_rows(&mut rows);
         self.organisation_rows(&mut rows);
         self.filter_rows(&mut rows);
@@ -112,6 +113,12 @@ impl Effective {
                 let origin = Origin::Person(path.place);
                 rows.push(Row::new(format!("toolchains.{name}"), path.value.as_str(), origin));
             }
+        }
+    }
+
+    fn audit_rows(&self, rows: &mut Vec<Row>) {
+        for sink in &self.person.sinks {
+            rows.push(Row::new("audit.sinks", sink.to_string(), Origin::Person(sink.place)));
         }
     }
 

@@ -3,6 +3,7 @@
 use chock_zon::{Node, Spanned};
 use serde::Deserialize;
 
+use crate::audit::{Sink, audit};
 use crate::fault::Faults;
 use crate::limits::LimitsBlock;
 use crate::organisation::OrganisationBlock;
@@ -25,6 +26,8 @@ pub struct Person {
     pub toolchains: Toolchains,
     /// What holds of the organisation's bundle.
     pub organisation: OrganisationBlock,
+    /// Where else a session's log goes.
+    pub sinks: Vec<Sink>,
 }
 
 /// What is used when a command names nothing.
@@ -50,7 +53,7 @@ struct DefaultsBlock {
 }
 
 const BLOCKS: Names = Names {
-    known: &["providers", "defaults", "limits", "toolchains", "organisation"],
+    known: &["providers", "defaults", "limits", "toolchains", "organisation", "audit"],
     later: &["nix", "search", "credentials", "sandbox", "interface", "notices"],
 };
 
@@ -73,6 +76,7 @@ impl Person {
                 match entry.name() {
                     "providers" => person.providers = providers(node, &mut source),
                     "defaults" => defaults = source.read(node).unwrap_or_default(),
+                    "audit" => person.sinks = audit(node, &mut source),
                     "limits" => {
                         let block = source.read::<LimitsBlock>(node).unwrap_or_default();
                         person.limits = block.check(&mut source);

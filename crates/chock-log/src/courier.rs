@@ -19,20 +19,11 @@ pub struct AuditGap {
 pub trait Courier: Send {
     /// Carries the bytes of the log up to `length`, which ends behind a whole line.
     ///
-    /// Called after each record. It waits a bounded time, and says nothing of places that
-    /// need not have every line.
+    /// Called after each flush: before each permit, at each turn's end and at a run's. So what
+    /// is elsewhere is on the log's own disk too. It takes a bounded time.
     ///
     /// # Errors
     ///
-    /// A place that must have every line does not.
-    fn carry(&mut self, length: u64) -> Result<(), AuditGap>;
-
-    /// Carries as [`carry`](Self::carry) does, and makes what was carried last.
-    ///
-    /// Called before each permit, at each turn's end and at the end of a run.
-    ///
-    /// # Errors
-    ///
-    /// As [`carry`](Self::carry).
+    /// A place that must have every line does not. Of others it says nothing here.
     fn settle(&mut self, length: u64) -> Result<(), AuditGap>;
 }

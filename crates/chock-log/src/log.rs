@@ -167,6 +167,7 @@ impl Log {
             }
             Verdict::Unreadable { .. } => return Err(LogError::NotALog { path: path.to_owned() }),
         };
+        let has_records = session.records > 0;
         let writer = Writer {
             storage: storage(read.length),
             path: path.to_owned(),
@@ -179,7 +180,8 @@ impl Log {
             session,
             head: read.head,
             length: read.length,
-            unflushed: false,
+            // What an owner that was killed wrote may not be on the disk yet.
+            unflushed: has_records,
             failed: false,
         };
         let pen = Pen::new(writer);

@@ -9,8 +9,8 @@ use chock_agent::{Agent, Bounds, Errands, Facts, Finish, House, Sight, Stop, sys
 use chock_broker::{Broker, People, Standing};
 use chock_config::Identity;
 use chock_log::{
-    ConfigBody, Event, Granter, Log, Opened, Options, Pen, Redactor, SnapshotBody, StartBody,
-    WorkspaceBody,
+    ConfigBody, Event, Granter, Log, LogError, Observer, Opened, Options, Pen, Redactor,
+    SnapshotBody, StartBody, WorkspaceBody,
 };
 use chock_policy::Lineage;
 use chock_provider::{Model, Scripted};
@@ -20,9 +20,10 @@ use chock_tools::{Setup, Tools, Walls};
 use chock_workspace::{Halves, Method, Opening, Project, Start, Workspace};
 
 use crate::asker::{Memory, PersonAsker};
+use crate::audit::{Audit, Tell};
 use crate::board::Board;
 use crate::control::{Control, Desk};
-use crate::exit::{Failure, causes};
+use crate::exit::{Exit, Failure, causes};
 use crate::filter_words;
 use crate::found::Found;
 use crate::kept;
@@ -33,7 +34,7 @@ use crate::settings::Settings;
 use crate::show::Show;
 use crate::signals;
 use crate::speaker;
-use crate::terminal::Weight;
+use crate::terminal::{Colour, Terminal, Weight};
 
 /// What one run of a session is made from.
 pub(crate) struct Plan {
@@ -252,30 +253,65 @@ fn cage_words() -> Vec<String> {
     .to_vec()
 }
 
-/// Opens the session's log, with its records going to the screen.
+/// Opens the session's log, with its records going to the screen and to the audit sinks.
 fn open_log(program: &Program, plan: &Plan, show: &Arc<Mutex<Show>>) -> Result<Opened, Failure> {
-    let directory = plan.found.log.parent().unwrap_or(Path::new("/"));
-    make_private(directory)?;
-    let key = keys::redaction_key(&program.places.data)?;
-    let show = show.clone();
-    let options = Options {
-        clock: clock(),
-        redactor: Redactor::new(plan.settings.lent.iter().cloned(), key),
-        observer: Some(Box::new(move |record, line| {
-            show.lock().expect("invariant: nobody panics while showing").record(record, line);
-        })),
-        courier: None,
+    let teller = show.clone();
+    let seen = show.clone();
+    let observer: Observer = Box::new(move |record, line| {
+        seen.lock().expect("invariant: nobody panics while showing").record(record, line);
+    });
+    let watch = Watch {
+        lent: plan.settings.lent.clone(),
+        observer: Some(observer),
+        tell: Box::new(move |words| warn(&teller, words)),
     };
-    Log::open(&plan.found.log, options).map_err(|fault| Failure::because(&fault))
+    open_watched(program, &plan.found, &plan.settings, watch)
 }
 
 /// Opens the log of a command that no screen follows.
-pub(crate) fn open_quiet_log(program: &Program, found: &Found) -> Result<Opened, Failure> {
+pub(crate) fn open_quiet_log(
+    program: &Program,
+    found: &Found,
+    settings: &Settings,
+) -> Result<Opened, Failure> {
+    let tell: Tell = Box::new(|words| {
+        Terminal::new(Colour::Auto, true, false).say(Weight::Warn, &format!("note: {words}"));
+    });
+    open_watched(program, found, settings, Watch { lent: Vec::new(), observer: None, tell })
+}
+
+/// Who sees what is written, and what they do not see.
+struct Watch {
+    lent: Vec<String>,
+    observer: Option<Observer>,
+    tell: Tell,
+}
+
+/// Opens a log, and closes what its audit sinks lack of it before anything is done.
+fn open_watched(
+    program: &Program,
+    found: &Found,
+    settings: &Settings,
+    watch: Watch,
+) -> Result<Opened, Failure> {
     make_private(found.log.parent().unwrap_or(Path::new("/")))?;
     let key = keys::redaction_key(&program.places.data)?;
-    let redactor = Redactor::new([], key);
-    let options = Options { clock: clock(), redactor, observer: None, courier: None };
-    Log::open(&found.log, options).map_err(|fault| Failure::because(&fault))
+    let sinks = &settings.effective.person.sinks;
+    let courier = Audit::of(&program.places, found, sinks, watch.tell);
+    let redactor = Redactor::new(watch.lent, key);
+    let options = Options { clock: clock(), redactor, observer: watch.observer, courier };
+    let opened = Log::open(&found.log, options).map_err(|fault| Failure::because(&fault))?;
+    opened.pen.flush().map_err(|fault| unflushed(&fault))?;
+    Ok(opened)
+}
+
+/// Says why records could not be made sure of.
+fn unflushed(fault: &LogError) -> Failure {
+    let exit = match fault {
+        LogError::AuditGap(_) => Exit::AuditGap,
+        _ => Exit::Fault,
+    };
+    Failure { exit, message: causes(fault) }
 }
 
 /// Who answers in a run.
@@ -328,7 +364,7 @@ pub(crate) fn begin(pen: &Pen, beginning: &Beginning<'_>, site: &Site) -> Result
     for event in events {
         pen.write(event).map_err(|fault| Failure::fault(causes(&fault)))?;
     }
-    pen.flush().map_err(|fault| Failure::fault(causes(&fault)))
+    pen.flush().map_err(|fault| unflushed(&fault))
 }
 
 /// Makes or opens the workspace and starts the keeper on it.

@@ -15,6 +15,7 @@
 //! [`main`], then `command/run.rs` and `house.rs`.
 
 mod asker;
+mod audit;
 mod board;
 mod command;
 mod control;

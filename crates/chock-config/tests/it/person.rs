@@ -45,6 +45,10 @@ fn every_block_is_read() {
             .defaults = .{ .provider = "local", .model = "glm", .max_turns = 12 },
             .limits = .{ .memory = "4 GiB" },
             .toolchains = .{ .add = .{ "/opt/go", "~/sdk" }, .remove = .{ "pyenv", "~/.nvm" } },
+            .audit = .{ .sinks = .{
+                .{ .kind = .directory, .path = "/var/log/chock", .required = true },
+                .{ .kind = .syslog, .path = "/dev/log" },
+            } },
         }"#,
     )
     .unwrap();
@@ -74,6 +78,8 @@ fn every_block_is_read() {
     );
     assert!(matches!(&far.credential, Credential::TokenFile(path) if path.as_str() == "far.token"));
     assert_eq!(person.defaults.max_turns.as_ref().map(|turns| turns.value), Some(12));
+    let sinks: Vec<_> = person.sinks.iter().map(ToString::to_string).collect();
+    assert_eq!(sinks, ["directory /var/log/chock, required", "syslog /dev/log"]);
     assert_eq!(person.toolchains.add.len() + person.toolchains.remove.len(), 4);
 }
 
@@ -175,6 +181,14 @@ fn every_fault_has_its_place_and_advice() {
                 (1, "\"", "no `..`"),
                 (1, "\"a/b\"", "name a toolchain, or a path"),
             ],
+        ),
+        (
+            ".{ .audit = .{ .sinks = .{ .{ .kind = .directory, .path = \"logs\" } } } }",
+            &[(1, "\"logs\"", "a sink's path starts with")],
+        ),
+        (
+            ".{ .audit = .{ .sinks = .{ .{ .kind = .syslog, .path = \"/a\" }, .{ .kind = .syslog, .path = \"/a\" } } } }",
+            &[(1, "\"/a\"", "listed already")],
         ),
         (
             ".{ .toolchains = .{ .add = .{ \"~other/x\" } } }",

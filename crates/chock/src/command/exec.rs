@@ -146,7 +146,7 @@ struct Work<'a> {
 impl Work<'_> {
     /// Records, judges and runs the command.
     fn execute(&self, terminal: &mut Terminal, site: &Site) -> Result<Exit, Failure> {
-        let opened = house::open_quiet_log(self.program, self.log)?;
+        let opened = house::open_quiet_log(self.program, self.log, self.settings)?;
         let pen = opened.pen.clone();
         let beginning = Beginning {
             project: self.project,

@@ -20,6 +20,7 @@ mod scenarios;
 mod screen;
 mod seals;
 mod shelf;
+mod sinks;
 mod tasks;
 mod words;
 mod yard;
