@@ -56,28 +56,52 @@ struct Row {
 
 const AUDIT: Names = Names { known: &["sinks"], later: &[] };
 
-/// Reads the block.
+/// Reads the block of `config.zon`.
 pub(crate) fn audit(node: Node<'_>, source: &mut Source<'_>) -> Vec<Sink> {
-    let mut sinks: Vec<Sink> = Vec::new();
     if node.entries().len() == 0 {
         let _refused_when_it_is_no_struct = source.read::<NoFields>(node);
     }
+    let mut all = Vec::new();
     for entry in node.entries() {
-        if entry.name() != "sinks" {
-            source.refuse_name(entry, &AUDIT, "field");
-            continue;
+        match entry.name() {
+            "sinks" => all = sinks(entry.value(), source),
+            _ => source.refuse_name(entry, &AUDIT, "field"),
         }
-        let rows: Vec<Spanned<Row>> = list(entry.value(), SINKS_MAX, "sinks", source);
-        for Spanned { value: Row { kind, path, required }, place } in rows {
-            if !path.value.is_anchored() {
-                source.refuse(path.place, "a sink's path starts with `/` or `~/`");
-            }
-            let sink = Sink { kind, path: path.value, required: required.unwrap_or(false), place };
-            if sinks.iter().any(|one| one.kind == sink.kind && one.path == sink.path) {
-                source.refuse(path.place, "this sink is listed already");
-            }
-            sinks.push(sink);
+    }
+    all
+}
+
+/// Reads the sinks of an organisation's bundle: every one of them is required.
+pub(crate) fn required_sinks(node: Node<'_>, source: &mut Source<'_>) -> Vec<Sink> {
+    let mut all = sinks(node, source);
+    for sink in &mut all {
+        if !sink.path.as_str().starts_with('/') {
+            source.refuse(sink.place, "a sink of a bundle has an absolute path");
         }
+        sink.required = true;
+    }
+    all
+}
+
+/// Puts an organisation's sinks and a person's together. One that both name is required.
+pub(crate) fn union(required: &[Sink], own: &[Sink]) -> Vec<Sink> {
+    let is_new =
+        |sink: &&Sink| !required.iter().any(|one| one.kind == sink.kind && one.path == sink.path);
+    required.iter().chain(own.iter().filter(is_new)).cloned().collect()
+}
+
+fn sinks(node: Node<'_>, source: &mut Source<'_>) -> Vec<Sink> {
+    let mut sinks: Vec<Sink> = Vec::new();
+    let rows: Vec<Spanned<Row>> = list(node, SINKS_MAX, "sinks", source);
+    for Spanned { value: Row { kind, path, required }, place } in rows {
+        if !path.value.is_anchored() {
+            source.refuse(path.place, "a sink's path starts with `/` or `~/`");
+        }
+        let sink = Sink { kind, path: path.value, required: required.unwrap_or(false), place };
+        if sinks.iter().any(|one| one.kind == sink.kind && one.path == sink.path) {
+            source.refuse(path.place, "this sink is listed already");
+        }
+        sinks.push(sink);
     }
     sinks
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use chock_zon::Place;
 
+use crate::audit::Sink;
 use crate::budget::Budget;
 use crate::denied::Denied;
 use crate::limits::{Limits, Machine};
@@ -102,6 +103,13 @@ impl Effective {
         }));
         self.organisation = Some(organisation);
         self
+    }
+
+    /// Where every session's log goes as well: the organisation's places, and the person's.
+    #[must_use]
+    pub fn sinks(&self) -> Vec<Sink> {
+        let required = self.organisation.as_ref().map(|organisation| organisation.sinks.as_slice());
+        crate::audit::union(required.unwrap_or_default(), &self.person.sinks)
     }
 
     /// What a session may spend, when anything says so.

@@ -59,6 +59,10 @@ impl Effective {
             let origin = Origin::Organisation(rule.place);
             rows.push(Row::new("organisation.rules", rule.value.to_string(), origin));
         }
+        for sink in &organisation.sinks {
+            let origin = Origin::Organisation(sink.place);
+            rows.push(Row::new("organisation.sinks", sink.to_string(), origin));
+        }
     }
 
     /// What a run would talk to; what cannot be chosen has no row.

@@ -6,6 +6,7 @@ use chock_policy::{RULES_MAX, Rule};
 use chock_zon::{Entry, Spanned};
 use minisign_verify::{PublicKey, Signature};
 
+use crate::audit::{Sink, required_sinks};
 use crate::budget::{Budget, BudgetBlock};
 use crate::denied::{DENIED_MAX, Denied};
 use crate::fault::Faults;
@@ -39,6 +40,8 @@ pub struct Organisation {
     pub limits: LimitsBlock,
     /// What no tool may read, in every project.
     pub deny_read: Vec<Spanned<Denied>>,
+    /// Where every session's log goes as well; all of them are required.
+    pub sinks: Vec<Sink>,
 }
 
 /// What a person's `config.zon` says of the bundle of their organisation.
@@ -94,8 +97,9 @@ const FIELDS: Names = Names {
         "budget",
         "limits",
         "deny_read",
+        "sinks",
     ],
-    later: &["sinks", "subagents", "nix", "search", "sandbox"],
+    later: &["subagents", "nix", "search", "sandbox"],
 };
 
 const BLOCK: Names = Names { known: &["required", "public_key"], later: &["path"] };
@@ -192,6 +196,7 @@ impl Organisation {
                 let block = source.read::<LimitsBlock>(node).unwrap_or_default();
                 self.limits = block.check(source);
             }
+            "sinks" => self.sinks = required_sinks(node, source),
             "deny_read" => self.deny_read = list(node, DENIED_MAX, "rows of `deny_read`", source),
             _ => source.refuse_name(entry, &FIELDS, "field"),
         }

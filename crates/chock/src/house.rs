@@ -255,13 +255,15 @@ fn cage_words() -> Vec<String> {
 
 /// Opens the session's log, with its records going to the screen and to the audit sinks.
 fn open_log(program: &Program, plan: &Plan, show: &Arc<Mutex<Show>>) -> Result<Opened, Failure> {
-    let teller = show.clone();
-    let seen = show.clone();
+    let key = keys::redaction_key(&program.places.data)?;
+    let redactor = Redactor::new(plan.settings.lent.iter().cloned(), key);
+    let (teller, seen) = (show.clone(), show.clone());
+    show.lock().expect("invariant: nobody panics while showing").guard(redactor.clone());
     let observer: Observer = Box::new(move |record, line| {
         seen.lock().expect("invariant: nobody panics while showing").record(record, line);
     });
     let watch = Watch {
-        lent: plan.settings.lent.clone(),
+        redactor,
         observer: Some(observer),
         tell: Box::new(move |words| warn(&teller, words)),
     };
@@ -277,12 +279,13 @@ pub(crate) fn open_quiet_log(
     let tell: Tell = Box::new(|words| {
         Terminal::new(Colour::Auto, true, false).say(Weight::Warn, &format!("note: {words}"));
     });
-    open_watched(program, found, settings, Watch { lent: Vec::new(), observer: None, tell })
+    let redactor = Redactor::new([], keys::redaction_key(&program.places.data)?);
+    open_watched(program, found, settings, Watch { redactor, observer: None, tell })
 }
 
 /// Who sees what is written, and what they do not see.
 struct Watch {
-    lent: Vec<String>,
+    redactor: Redactor,
     observer: Option<Observer>,
     tell: Tell,
 }
@@ -295,11 +298,10 @@ fn open_watched(
     watch: Watch,
 ) -> Result<Opened, Failure> {
     make_private(found.log.parent().unwrap_or(Path::new("/")))?;
-    let key = keys::redaction_key(&program.places.data)?;
-    let sinks = &settings.effective.person.sinks;
-    let courier = Audit::of(&program.places, found, sinks, watch.tell);
-    let redactor = Redactor::new(watch.lent, key);
-    let options = Options { clock: clock(), redactor, observer: watch.observer, courier };
+    let sinks = settings.effective.sinks();
+    let Watch { redactor, observer, tell } = watch;
+    let courier = Audit::of(&program.places, found, &sinks, tell);
+    let options = Options { clock: clock(), redactor, observer, courier };
     let opened = Log::open(&found.log, options).map_err(|fault| Failure::because(&fault))?;
     opened.pen.flush().map_err(|fault| unflushed(&fault))?;
     Ok(opened)

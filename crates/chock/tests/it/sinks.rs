@@ -104,6 +104,21 @@ fn a_required_sink_that_is_not_there_starts_nothing() {
 }
 
 #[test]
+fn a_sink_of_an_organisation_is_required_whatever_the_person_says() {
+    let (yard, place) = with_sink(&words(2), "directory", false);
+    let bundle = yard.path("home/.local/share/chock/org-policy.zon");
+    fs::create_dir_all(bundle.parent().expect("a parent")).expect("a directory");
+    let sink = format!(".{{ .kind = .directory, .path = \"{}\" }}", place.display());
+    fs::write(&bundle, format!(".{{ .version = 1, .sinks = .{{ {sink} }} }}")).expect("a bundle");
+    yard.chock(&["run", "hello"]).expect(0);
+    let log = yard.logs().pop().expect("a session");
+    assert_eq!(bytes(&copy_of(&place, &log)), bytes(&log));
+    fs::remove_dir_all(&place).expect("a directory");
+    yard.chock(&["run", "--continue", "more"]).expect(9);
+    yard.chock(&["run", "another"]).expect(9);
+}
+
+#[test]
 fn a_required_directory_that_goes_stops_the_session_before_the_next_act() {
     let (yard, place) = with_sink(&two_calls(), "directory", true);
     let child = start(&yard, &["run", "hello"]);
