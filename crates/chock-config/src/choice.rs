@@ -139,8 +139,11 @@ fn unnamed(provider: &Provider) -> Result<(String, Origin), ChoiceFault> {
     match (&provider.kind, provider.models.as_slice()) {
         (_, [only]) => Ok((only.clone(), origin)),
         (ProviderKind::Scripted { .. }, []) => Ok(("scripted".to_owned(), origin)),
-        (ProviderKind::Scripted { .. } | ProviderKind::OpenaiCompat(_), _) => {
-            Err(ChoiceFault::NoModel { provider: provider.name.clone() })
-        }
+        (
+            ProviderKind::Scripted { .. }
+            | ProviderKind::OpenaiCompat(_)
+            | ProviderKind::Anthropic(_),
+            _,
+        ) => Err(ChoiceFault::NoModel { provider: provider.name.clone() }),
     }
 }

@@ -70,7 +70,7 @@ pub use person::{Defaults, Person};
 pub use project::Project;
 pub use project_path::{ProjectName, ProjectPath, ProjectPathFault, ProjectPattern};
 pub use provider::{
-    Capabilities, Compat, Credential, OutputLimit, Price, Provider, ProviderKind, Quirks,
+    Capabilities, Compat, Credential, Messages, OutputLimit, Price, Provider, ProviderKind, Quirks,
     Reasoning, SystemRole,
 };
 pub use remembered::Remembered;

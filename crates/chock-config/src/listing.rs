@@ -8,7 +8,7 @@ use chock_zon::Spanned;
 use crate::choice::Choice;
 use crate::effective::{Effective, Origin};
 use crate::limits::Limit;
-use crate::provider::{Credential, Provider, ProviderKind};
+use crate::provider::{Credential, Price, Provider, ProviderKind};
 use crate::source::shown;
 
 /// One value in force. No row holds a token.
@@ -155,6 +155,11 @@ impl Effective {
     }
 }
 
+fn price_words(price: &Price) -> String {
+    let [input, output] = [price.input, price.output].map(millionths);
+    format!("{input} in, {output} out, {} a million tokens", price.currency)
+}
+
 fn provider_rows(provider: &Provider, rows: &mut Vec<Row>) {
     let origin = Origin::Person(provider.place);
     let mut row = |field: &str, value: &str| {
@@ -168,9 +173,20 @@ fn provider_rows(provider: &Provider, rows: &mut Vec<Row>) {
                 row("effort", effort);
             }
             if let Some(price) = &compat.price {
-                let [input, output] = [price.input, price.output].map(millionths);
-                let currency = &price.currency;
-                row("price", &format!("{input} in, {output} out, {currency} a million tokens"));
+                row("price", &price_words(price));
+            }
+        }
+        ProviderKind::Anthropic(messages) => {
+            row("kind", "anthropic");
+            row("base_url", &messages.base_url);
+            if let Some(version) = &messages.api_version {
+                row("api_version", version);
+            }
+            if let Some(effort) = &messages.effort {
+                row("effort", effort);
+            }
+            if let Some(price) = &messages.price {
+                row("price", &price_words(price));
             }
         }
         ProviderKind::Scripted { script } => {

@@ -35,6 +35,8 @@ pub struct Provider {
 pub enum ProviderKind {
     /// Chat completions at any address.
     OpenaiCompat(Compat),
+    /// Anthropic's Messages, at its own address or another.
+    Anthropic(Messages),
     /// Turns read from a file.
     Scripted {
         /// The file, beside `config.zon` when it is relative.
@@ -54,6 +56,24 @@ pub struct Compat {
     /// How the server differs from others.
     pub quirks: Quirks,
 }
+
+/// A server of Anthropic's Messages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Messages {
+    /// The address that `/messages` is put behind, without a `/` at its end.
+    pub base_url: String,
+    /// The version of the wire, a date; the oldest where the row names none.
+    pub api_version: Option<String>,
+    /// The most tokens of one reply, at least 1.
+    pub max_output_tokens: Option<u64>,
+    /// How hard a model thinks, in the server's words.
+    pub effort: Option<String>,
+    /// What a token costs, when the person said so.
+    pub price: Option<Price>,
+}
+
+/// Where Anthropic itself is reached.
+const ANTHROPIC: &str = "https://api.anthropic.com/v1";
 
 /// What models can do besides text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -159,6 +179,8 @@ pub(crate) struct ProviderRow {
     effort: Option<Spanned<Word>>,
     price: Option<Spanned<PriceRow>>,
     quirks: Option<Spanned<Quirks>>,
+    api_version: Option<Spanned<String>>,
+    max_output_tokens: Option<Spanned<u64>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -171,8 +193,8 @@ struct PriceRow {
     cache_write: Option<Spanned<f64>>,
 }
 
-const KINDS: [&str; 2] = ["openai-compat", "scripted"];
-const LATER_KINDS: [&str; 3] = ["anthropic", "openai", "aiand"];
+const KINDS: [&str; 3] = ["openai-compat", "anthropic", "scripted"];
+const LATER_KINDS: [&str; 2] = ["openai", "aiand"];
 
 /// The longest name of a provider or a model, in bytes.
 const NAME_BYTES_MAX: usize = 256;
@@ -246,6 +268,7 @@ impl ProviderRow {
         let Spanned { value: Word(written), place: kind_place } = self.kind.clone();
         match written.replace('_', "-").as_str() {
             "openai-compat" => self.compat(place, source).map(ProviderKind::OpenaiCompat),
+            "anthropic" => Some(ProviderKind::Anthropic(self.messages(source))),
             "scripted" => self.scripted(place, source),
             kind if LATER_KINDS.contains(&kind) => {
                 let message = format!(
@@ -266,6 +289,7 @@ impl ProviderRow {
         if let Some(script) = &self.script {
             source.refuse(script.place, "`.script` is for the kind `scripted`");
         }
+        self.refuse_messages(source);
         let price = self.price.take().map(|price| price.value.check(source));
         let quirks = self.quirks.take().map(|quirks| quirks.value).unwrap_or_default();
         let effort = self.effort.take().map(|effort| effort.value.0);
@@ -281,6 +305,51 @@ impl ProviderRow {
         Some(Compat { base_url, effort, price, quirks })
     }
 
+    fn messages(&mut self, source: &mut Source<'_>) -> Messages {
+        if let Some(script) = &self.script {
+            source.refuse(script.place, "`.script` is for the kind `scripted`");
+        }
+        if let Some(quirks) = &self.quirks {
+            source.refuse(quirks.place, "`.quirks` is for the kind `openai-compat`");
+        }
+        if let Some(tokens) = self.max_output_tokens.as_ref().filter(|tokens| tokens.value == 0) {
+            source.refuse(tokens.place, "a reply has at least one token");
+        }
+        let is_date = |text: &str| {
+            text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+        };
+        if let Some(version) = self.api_version.as_ref().filter(|text| !is_date(&text.value)) {
+            source.refuse(version.place, "a version is a date, as in \"2023-06-01\"");
+        }
+        let url = self.base_url.take();
+        if let Some((url, why)) =
+            url.as_ref().and_then(|url| Some((url, check_url(&url.value).err()?)))
+        {
+            source.refuse(url.place, why);
+        }
+        let base_url = url.map_or_else(|| ANTHROPIC.to_owned(), |url| url.value);
+        Messages {
+            base_url: base_url.trim_end_matches('/').to_owned(),
+            api_version: self.api_version.take().map(|version| version.value),
+            max_output_tokens: self.max_output_tokens.take().map(|tokens| tokens.value),
+            effort: self.effort.take().map(|effort| effort.value.0),
+            price: self.price.take().map(|price| price.value.check(source)),
+        }
+    }
+
+    /// Refuses the fields that only the kind `anthropic` has.
+    fn refuse_messages(&self, source: &mut Source<'_>) {
+        let others = [
+            ("api_version", self.api_version.as_ref().map(|version| version.place)),
+            ("max_output_tokens", self.max_output_tokens.as_ref().map(|tokens| tokens.place)),
+        ];
+        for (name, place) in others {
+            if let Some(place) = place {
+                source.refuse(place, format!("`.{name}` is for the kind `anthropic`"));
+            }
+        }
+    }
+
     fn scripted(&mut self, place: Place, source: &mut Source<'_>) -> Option<ProviderKind> {
         let others = [
             ("base_url", self.base_url.as_ref().map(|url| url.place)),
@@ -293,6 +362,7 @@ impl ProviderRow {
                 source.refuse(place, format!("`.{name}` is for the kind `openai-compat`"));
             }
         }
+        self.refuse_messages(source);
         let Some(script) = self.script.take() else {
             source.refuse(place, "the field `script` is missing: the file with the turns");
             return None;

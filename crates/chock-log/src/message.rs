@@ -36,6 +36,9 @@ pub struct Thinking {
     /// The provider's signature or encrypted form, byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
+    /// Whether the words were kept back, so that the signature is all there is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
 }
 
 /// One tool call of a reply.

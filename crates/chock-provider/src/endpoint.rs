@@ -17,6 +17,10 @@ pub struct Endpoint {
     pub model: String,
     /// How many tokens a request and its reply may have, if that is known.
     pub context_tokens: Option<u64>,
+    /// The version of the wire, where it has several; `None` is the oldest that is spoken.
+    pub api_version: Option<String>,
+    /// The most tokens of one reply, where the wire must say so and nothing else does.
+    pub max_output_tokens: Option<u64>,
     /// How hard a reasoning model thinks, in the server's words; `None` sends nothing.
     pub effort: Option<String>,
     /// What a token costs; `None` is free on this machine's own address, else unknown.

@@ -26,6 +26,7 @@ pub(crate) enum Turn<'a> {
 pub(crate) struct Answer<'a> {
     pub(crate) call: &'a ToolCall,
     pub(crate) text: &'a str,
+    pub(crate) is_error: bool,
 }
 
 /// Orders `messages`: results directly behind the reply that called, users joined,
@@ -65,12 +66,16 @@ fn answers<'a>(message: &'a ModelMessage, after: &'a [Message]) -> Vec<Answer<'a
     let after = &after[..until.unwrap_or(after.len())];
     let result_of = |id: &str| {
         after.iter().find_map(|next| match next {
-            Message::Result { call, text, .. } if call == id => Some(text.as_str()),
+            Message::Result { call, text, is_error, .. } if call == id => {
+                Some((text.as_str(), *is_error))
+            }
             Message::Result { .. } | Message::User { .. } | Message::Model(_) => None,
         })
     };
-    let answer =
-        |call: &'a ToolCall| Answer { call, text: result_of(&call.id).unwrap_or(NO_RESULT) };
+    let answer = |call: &'a ToolCall| {
+        let (text, is_error) = result_of(&call.id).unwrap_or((NO_RESULT, true));
+        Answer { call, text, is_error }
+    };
     message.calls().map(answer).collect()
 }
 
@@ -110,8 +115,9 @@ mod tests {
             .map(|turn| match turn {
                 Turn::User(texts) => format!("u:{}", texts.join("+")),
                 Turn::Reply { message, results } => {
-                    let results =
-                        results.iter().map(|Answer { call, text }| format!(">{}={text}", call.id));
+                    let results = results
+                        .iter()
+                        .map(|Answer { call, text, .. }| format!(">{}={text}", call.id));
                     format!("r:{}{}", message.text(), results.collect::<String>())
                 }
             })

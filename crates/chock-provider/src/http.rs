@@ -6,7 +6,7 @@ use std::sync::Once;
 use std::time::Duration;
 
 use reqwest::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT,
 };
 use reqwest::{Client, Response, redirect, retry};
 use secrecy::{ExposeSecret, SecretString};
@@ -42,9 +42,16 @@ pub(crate) struct Server {
     idle: Duration,
 }
 
-/// A request's credential, kept out of every text that leaves here.
+/// A request's credential and the wire's own headers; kept out of every text that leaves here.
 #[derive(Debug)]
-pub(crate) struct Bearer(Option<SecretString>);
+pub(crate) struct Bearer {
+    secret: Option<SecretString>,
+    header: HeaderName,
+    /// What stands before the credential in its header.
+    scheme: &'static str,
+    /// What else each request says.
+    more: HeaderMap,
+}
 
 impl Server {
     pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, ProviderFault> {
@@ -235,21 +242,32 @@ impl From<Failure> for Refusal {
 
 impl Bearer {
     pub(crate) fn new(secret: Option<SecretString>) -> Self {
-        Self(secret)
+        Self { secret, header: AUTHORIZATION, scheme: "Bearer ", more: HeaderMap::new() }
+    }
+
+    /// Puts the credential alone into a header of its own.
+    pub(crate) fn in_header(self, header: HeaderName) -> Self {
+        Self { header, scheme: "", ..self }
+    }
+
+    /// Says more with each request.
+    pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.more.insert(name, value);
+        self
     }
 
     /// Replaces the credential in a server's words, should it be quoted there.
     pub(crate) fn hide(&self, words: &mut String) {
-        let secret = self.0.as_ref().map_or("", ExposeSecret::expose_secret);
+        let secret = self.secret.as_ref().map_or("", ExposeSecret::expose_secret);
         if !secret.is_empty() && words.contains(secret) {
             *words = words.replace(secret, "(the credential)");
         }
     }
 
     fn headers(&self, provider: &str) -> Result<HeaderMap, Failure> {
-        let mut headers = HeaderMap::new();
-        let Some(secret) = &self.0 else { return Ok(headers) };
-        let value = format!("Bearer {}", secret.expose_secret());
+        let mut headers = self.more.clone();
+        let Some(secret) = &self.secret else { return Ok(headers) };
+        let value = format!("{}{}", self.scheme, secret.expose_secret());
         let mut value = HeaderValue::try_from(value).map_err(|_| {
             let reason = "it has a line end or another character that no header takes".to_owned();
             let source = CredentialsFault { reason, source: None };
@@ -257,7 +275,7 @@ impl Bearer {
             Failure::new(ProviderFault::Credential { provider, source }, Again::Never)
         })?;
         value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
+        headers.insert(self.header.clone(), value);
         Ok(headers)
     }
 }

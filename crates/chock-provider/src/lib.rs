@@ -17,7 +17,7 @@
 //!
 //! # Start reading at
 //!
-//! [`Model`], then `compat.rs`.
+//! [`Model`], then `wired.rs` and one wire, such as `compat.rs`.
 
 mod answer;
 mod cancel;
@@ -25,9 +25,11 @@ mod compat;
 mod context;
 mod endpoint;
 mod fault;
+mod gist;
 mod history;
 mod http;
 mod ids;
+mod messages;
 mod model;
 mod nearest;
 mod retry;
@@ -35,6 +37,7 @@ mod scripted;
 mod sse;
 mod told;
 mod wait;
+mod wired;
 
 pub use cancel::Cancel;
 pub use compat::OpenaiCompat;
@@ -44,5 +47,6 @@ pub use endpoint::{
     ReasoningReplay, SystemRole, ToolStreaming, UsageRequest,
 };
 pub use fault::ProviderFault;
+pub use messages::Anthropic;
 pub use model::{Listed, Model, Reply};
 pub use scripted::Scripted;

@@ -166,7 +166,7 @@ fn show(turn: &Turn, deltas: &mut dyn FnMut(Delta)) {
 
 impl Turn {
     fn said(self, mut ids: Ids, place: usize) -> (Vec<Part>, Stop) {
-        let thinking = Thinking { text: self.thinking, signature: None };
+        let thinking = Thinking { text: self.thinking, ..Thinking::default() };
         let thinking = Some(thinking).filter(|thinking| !thinking.text.is_empty());
         let text = Some(self.text).filter(|text| !text.is_empty());
         let calls: Vec<_> = self

@@ -124,6 +124,7 @@ impl Told {
         } else if matches!(self.status, 401 | 403) || coded(KEY_CODES) {
             Meaning::Key
         } else if coded(&["model_not_found"])
+            || (coded(&["not_found_error"]) && words.starts_with("model:"))
             || (self.is_about_the_request() && says_no_model(&words))
         {
             Meaning::NoSuchModel

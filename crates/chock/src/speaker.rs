@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use chock_config::{
-    Choice, Compat, Flags, OutputLimit, Person, ProviderKind, Reasoning, SystemRole,
+    Choice, Compat, Flags, Messages, OutputLimit, Person, Price, ProviderKind, Reasoning,
+    SystemRole,
 };
 use chock_provider as provider;
 use chock_provider::{Credentials, CredentialsFault, Endpoint, Model};
@@ -57,14 +58,30 @@ fn chosen(places: &Places, settings: &Settings, flags: &Flags) -> Result<Speaker
             Ok(Speaker { model: Box::new(model), provider: row.name, name, lent: Vec::new() })
         }
         ProviderKind::OpenaiCompat(compat) => {
-            let token = credential(&effective.person, &row.name, config, places)?;
-            let lent = token.iter().map(|token| token.expose_secret().to_owned()).collect();
             let endpoint = endpoint(&row.name, &name, row.context_tokens, compat);
-            let model = provider::OpenaiCompat::new(endpoint, Box::new(Lent(token)))
-                .map_err(|fault| Failure::because(&fault))?;
-            Ok(Speaker { model: Box::new(model), provider: row.name, name, lent })
+            let lend = |token| provider::OpenaiCompat::new(endpoint, Box::new(Lent(token)));
+            spoken(places, settings, (row.name, name), lend)
+        }
+        ProviderKind::Anthropic(messages) => {
+            let endpoint = messages_endpoint(&row.name, &name, row.context_tokens, messages);
+            let lend = |token| provider::Anthropic::new(endpoint, Box::new(Lent(token)));
+            spoken(places, settings, (row.name, name), lend)
         }
     }
+}
+
+/// Lends a model the credential of its row.
+fn spoken<M: Model + 'static>(
+    places: &Places,
+    settings: &Settings,
+    names: (String, String),
+    lend: impl FnOnce(Option<SecretString>) -> Result<M, provider::ProviderFault>,
+) -> Result<Speaker, Failure> {
+    let (provider, name) = names;
+    let token = credential(&settings.effective.person, &provider, &places.config, places)?;
+    let lent = token.iter().map(|token| token.expose_secret().to_owned()).collect();
+    let model = lend(token).map_err(|fault| Failure::because(&fault))?;
+    Ok(Speaker { model: Box::new(model), provider, name, lent })
 }
 
 /// A token that lasts as long as the run.
@@ -83,14 +100,10 @@ fn endpoint(name: &str, model: &str, context_tokens: Option<u64>, compat: &Compa
         base_url: compat.base_url.clone(),
         model: model.to_owned(),
         context_tokens,
+        api_version: None,
+        max_output_tokens: None,
         effort: compat.effort.clone(),
-        price: compat.price.as_ref().map(|price| provider::Price {
-            currency: price.currency.clone(),
-            input: price.input,
-            cache_read: price.cache_read,
-            cache_write: price.cache_write,
-            output: price.output,
-        }),
+        price: compat.price.as_ref().map(price),
         quirks: provider::Quirks {
             system_role: match quirks.system_role {
                 SystemRole::System => provider::SystemRole::System,
@@ -117,6 +130,36 @@ fn endpoint(name: &str, model: &str, context_tokens: Option<u64>, compat: &Compa
             },
         },
         patience: provider::Patience::default(),
+    }
+}
+
+fn messages_endpoint(
+    name: &str,
+    model: &str,
+    context_tokens: Option<u64>,
+    messages: &Messages,
+) -> Endpoint {
+    Endpoint {
+        provider: name.to_owned(),
+        base_url: messages.base_url.clone(),
+        model: model.to_owned(),
+        context_tokens,
+        api_version: messages.api_version.clone(),
+        max_output_tokens: messages.max_output_tokens,
+        effort: messages.effort.clone(),
+        price: messages.price.as_ref().map(price),
+        quirks: provider::Quirks::default(),
+        patience: provider::Patience::default(),
+    }
+}
+
+fn price(price: &Price) -> provider::Price {
+    provider::Price {
+        currency: price.currency.clone(),
+        input: price.input,
+        cache_read: price.cache_read,
+        cache_write: price.cache_write,
+        output: price.output,
     }
 }
 

@@ -8,7 +8,8 @@ fn examples() -> Vec<(String, String)> {
     let page = concat!(
         include_str!("../../../../docs/configuration.md"),
         include_str!("../../../../docs/policy.md"),
-        include_str!("../../../../docs/organisation.md")
+        include_str!("../../../../docs/organisation.md"),
+        include_str!("../../../../docs/providers.md")
     );
     let mut examples = Vec::new();
     let mut lines = page.lines();

@@ -139,8 +139,8 @@ fn every_fault_has_its_place_and_advice() {
             ],
         ),
         (
-            ".{ .providers = .{ .{ .name = .a, .kind = .anthropic } } }",
-            &[(1, "anthropic", "does not speak the kind `anthropic` yet")],
+            ".{ .providers = .{ .{ .name = .a, .kind = .openai } } }",
+            &[(1, "openai", "does not speak the kind `openai` yet")],
         ),
         (
             ".{ .providers = .{ .{ .name = .a, .kind = .aiand } } }",

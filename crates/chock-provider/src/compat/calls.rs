@@ -4,8 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-/// The most calls of one reply; `OpenAI` offers at most 128 tools at once.
-pub(crate) const CALLS_MAX: usize = 128;
+use crate::gist::CALLS_MAX;
 
 /// A piece of a tool call in a chunk.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

@@ -4,12 +4,9 @@ use chock_log::{Delta, Part, Stop, Thinking, Tokens, ToolCall};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::compat::calls::{CALLS_MAX, CallPiece, Calls, Draft, Taken};
+use crate::compat::calls::{CallPiece, Calls, Draft, Taken};
+use crate::gist::{CALLS_MAX, Excess, Gist, REPLY_BYTES_MAX};
 use crate::ids::Ids;
-
-/// The most bytes of words, reasoning and arguments together. 128,000 tokens, the longest
-/// replies there are, come to about 512 KiB; one file of 3 MiB fits.
-pub(crate) const REPLY_BYTES_MAX: usize = 4 << 20;
 
 /// One event of a stream, or a whole answer.
 #[derive(Debug, Default, Deserialize)]
@@ -82,21 +79,6 @@ enum Gathered {
     Thinking(String),
     /// The place of a call.
     Call(usize),
-}
-
-/// There is more of a reply than is taken.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Excess {
-    pub(crate) what: &'static str,
-    pub(crate) max: usize,
-}
-
-/// A reply that is whole.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Gist {
-    pub(crate) parts: Vec<Part>,
-    pub(crate) stop: Stop,
-    pub(crate) tokens: Option<Tokens>,
 }
 
 impl Gathering {
@@ -210,7 +192,7 @@ fn parts(gathered: Vec<Gathered>, calls: Calls, mut ids: Ids) -> Vec<Part> {
     let mut drafts: Vec<_> = calls.into_drafts().into_iter().map(Some).collect();
     let part = |gathered| match gathered {
         Gathered::Text(text) => Some(Part::Text(text)),
-        Gathered::Thinking(text) => Some(Part::Thinking(Thinking { text, signature: None })),
+        Gathered::Thinking(text) => Some(Part::Thinking(Thinking { text, ..Thinking::default() })),
         Gathered::Call(place) => {
             let Draft { id, name, arguments, .. } = drafts.get_mut(place)?.take()?;
             Some(Part::Call(ToolCall { id: ids.unique(&id), name, arguments }))

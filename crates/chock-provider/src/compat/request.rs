@@ -126,9 +126,8 @@ fn messages<'a>(endpoint: &Endpoint, context: &'a Context) -> Vec<Message<'a>> {
             Turn::User(texts) => messages.push(Message::User { content: joined(&texts) }),
             Turn::Reply { message, results } => {
                 messages.push(assistant(endpoint, message));
-                messages.extend(results.into_iter().map(|Answer { call, text }| Message::Tool {
-                    tool_call_id: &call.id,
-                    content: text,
+                messages.extend(results.into_iter().map(|Answer { call, text, .. }| {
+                    Message::Tool { tool_call_id: &call.id, content: text }
                 }));
             }
         }
@@ -190,7 +189,7 @@ fn joined<'a>(texts: &[&'a str]) -> Cow<'a, str> {
 }
 
 /// Makes the name of a tool, which the model may have invented, one that servers take back.
-fn valid(name: &str) -> Cow<'_, str> {
+pub(crate) fn valid(name: &str) -> Cow<'_, str> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.chars().all(allowed) {
         return Cow::Borrowed(name);
@@ -217,6 +216,8 @@ mod tests {
             base_url: "http://127.0.0.1/v1".to_owned(),
             model: "m".to_owned(),
             context_tokens: None,
+            api_version: None,
+            max_output_tokens: None,
             effort: None,
             price: None,
             quirks,
@@ -240,7 +241,7 @@ mod tests {
                 user("a"),
                 user("b"),
                 reply(vec![
-                    Part::Thinking(Thinking { text: "hm".to_owned(), signature: None }),
+                    Part::Thinking(Thinking { text: "hm".to_owned(), ..Thinking::default() }),
                     call("1", "read", "{\"x\": 1}"),
                     call("2", "no such tool!", "{broken"),
                 ]),

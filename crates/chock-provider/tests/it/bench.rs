@@ -26,6 +26,8 @@ pub(crate) fn endpoint(base_url: &str) -> Endpoint {
         base_url: base_url.to_owned(),
         model: "fake-model".to_owned(),
         context_tokens: None,
+        api_version: None,
+        max_output_tokens: None,
         effort: None,
         price: None,
         quirks: Quirks::default(),

@@ -1,8 +1,9 @@
-//! Chat completions against the strict fake and against odd servers; scripts.
+//! Chat completions and Messages against the strict fake and against odd servers; scripts.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 #![expect(clippy::print_stdout, reason = "what a real server said is to be read")]
 
+mod anthropic;
 mod bench;
 mod cancel;
 mod fake;

@@ -1,0 +1,97 @@
+//! The wire of Anthropic's Messages.
+
+mod draft;
+mod request;
+
+use chock_log::Delta;
+use reqwest::Response;
+use reqwest::header::{HeaderName, HeaderValue};
+use secrecy::SecretString;
+use serde_json::Value;
+
+use crate::answer::{self, Answer};
+use crate::context::Context;
+use crate::endpoint::Endpoint;
+use crate::gist::{Excess, Gist};
+use crate::http::{Bearer, Refusal, Server};
+use crate::ids::Ids;
+use crate::messages::draft::{Event, Gathering};
+use crate::told::Told;
+use crate::wired::{Wire, model_of};
+
+model_of! {
+    /// A model behind Anthropic's Messages.
+    Anthropic, Messages
+}
+
+/// The wire of Anthropic's Messages.
+#[derive(Debug)]
+pub(crate) struct Messages;
+
+/// The version that is spoken when none is named, which local servers know too.
+const VERSION: &str = "2023-06-01";
+
+impl Wire for Messages {
+    const PATH: &'static str = "/messages";
+
+    /// The oldest version has the key in a header of its own; later ones as a bearer.
+    fn bearer(endpoint: &Endpoint, secret: Option<SecretString>) -> Bearer {
+        let version = endpoint.api_version.as_deref().unwrap_or(VERSION);
+        let bearer = match version {
+            VERSION => Bearer::new(secret).in_header(HeaderName::from_static("x-api-key")),
+            _ => Bearer::new(secret),
+        };
+        // What no header takes is refused by the server for its absence.
+        match HeaderValue::from_str(version) {
+            Ok(version) => bearer.with(HeaderName::from_static("anthropic-version"), version),
+            Err(_) => bearer,
+        }
+    }
+
+    fn body(endpoint: &Endpoint, context: &Context) -> Vec<u8> {
+        request::body(endpoint, context)
+    }
+
+    async fn read(
+        server: &Server,
+        response: Response,
+        bearer: &Bearer,
+        ids: Ids,
+        deltas: &mut dyn FnMut(Delta),
+    ) -> Result<Gist, Refusal> {
+        let mut gathering = Gathering::default();
+        let excess = |Excess { what, max }| server.too_large(what, max);
+        match answer::open(server, response).await? {
+            Answer::Document(text) => {
+                let message = event(server, bearer, &text)?;
+                gathering.whole(message, deltas).map_err(excess)?;
+            }
+            Answer::Events(mut events) => {
+                while let Some(next) = events.next(server).await? {
+                    let event = event(server, bearer, &next.data)?;
+                    gathering.take(event, deltas).map_err(excess)?;
+                    if gathering.is_stopped() {
+                        events.drain().await;
+                        break;
+                    }
+                }
+            }
+        }
+        gathering.finish(ids).ok_or_else(|| server.cut_short().into())
+    }
+}
+
+/// Reads one event, or the error that came in its place.
+fn event(server: &Server, bearer: &Bearer, text: &str) -> Result<Event, Refusal> {
+    let event: Event = serde_json::from_str(text).map_err(|fault| {
+        let place = format!("column {} of an event", fault.column());
+        server.malformed(format!("{:?} error at {place}", fault.classify()))
+    })?;
+    if event.kind != "error" {
+        return Ok(event);
+    }
+    let value = serde_json::from_str(text).unwrap_or(Value::Null);
+    let mut told = Told::from_stream(&value);
+    bearer.hide(&mut told.message);
+    Err(Refusal::Told(Box::new(told)))
+}

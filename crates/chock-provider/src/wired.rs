@@ -1,0 +1,326 @@
+//! One model behind one server, whatever its wire: tries, waits, and what errors mean.
+
+use std::marker::PhantomData;
+
+use chock_log::{Cost, Delta, ModelMessage, Stop};
+use reqwest::Response;
+use secrecy::SecretString;
+use serde::Deserialize;
+use tokio::time::sleep;
+
+use crate::cancel::Cancel;
+use crate::context::Context;
+use crate::endpoint::{Credentials, Endpoint};
+use crate::fault::ProviderFault;
+use crate::gist::Gist;
+use crate::http::{Bearer, Refusal, Server};
+use crate::ids::Ids;
+use crate::model::{Listed, Model, Reply};
+use crate::nearest::nearest;
+use crate::retry::{Again, Course, Failure, Next};
+use crate::told::{Meaning, Told};
+
+/// The most bytes of a list of models. The longest seen, of 400 models, has 700 KB.
+const MODELS_BYTES_MAX: usize = 8 << 20;
+/// The most models that are read.
+const MODELS_MAX: usize = 4096;
+
+/// How a context is written and a reply is read.
+pub(crate) trait Wire: 'static {
+    /// Where requests go, behind the base URL.
+    const PATH: &'static str;
+
+    /// Puts the credential, and what else each request says, into headers.
+    fn bearer(endpoint: &Endpoint, secret: Option<SecretString>) -> Bearer;
+
+    /// Writes a request's body.
+    fn body(endpoint: &Endpoint, context: &Context) -> Vec<u8>;
+
+    /// Reads a whole reply out of an answer.
+    fn read(
+        server: &Server,
+        response: Response,
+        bearer: &Bearer,
+        ids: Ids,
+        deltas: &mut dyn FnMut(Delta),
+    ) -> impl Future<Output = Result<Gist, Refusal>>;
+}
+
+/// A model behind a server that speaks the wire `W`.
+pub(crate) struct Wired<W> {
+    endpoint: Endpoint,
+    credentials: Box<dyn Credentials>,
+    server: Server,
+    wire: PhantomData<fn() -> W>,
+}
+
+/// What each try of one reply sends.
+struct Request {
+    /// The body, copied for each.
+    body: Vec<u8>,
+    /// The ids that calls already have.
+    ids: Ids,
+}
+
+impl<W> std::fmt::Debug for Wired<W> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Wired").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}
+
+impl<W: Wire> Wired<W> {
+    /// Prepares a model without asking its server anything.
+    ///
+    /// # Errors
+    ///
+    /// The base URL is none, or the client cannot be built.
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        credentials: Box<dyn Credentials>,
+    ) -> Result<Self, ProviderFault> {
+        let server = Server::new(&endpoint)?;
+        Ok(Self { endpoint, credentials, server, wire: PhantomData })
+    }
+
+    /// Lists the models that the server offers, at most 4096.
+    ///
+    /// # Errors
+    ///
+    /// As for a reply; nothing is tried twice.
+    pub(crate) fn models(&self, cancel: &Cancel) -> Result<Vec<Listed>, ProviderFault> {
+        let bearer = self.bearer()?;
+        let list = self.server.run(cancel, async |server| list::<W>(server, &bearer).await)?;
+        list.map_err(|refusal| match refusal {
+            Refusal::Failure(failure) => failure.fault(),
+            Refusal::Told(told) => self.meant(*told, &bearer, 1, cancel).fault(),
+        })
+    }
+
+    fn bearer(&self) -> Result<Bearer, ProviderFault> {
+        let secret = self.credentials.bearer().map_err(|source| ProviderFault::Credential {
+            provider: self.endpoint.provider.clone(),
+            source,
+        })?;
+        Ok(W::bearer(&self.endpoint, secret))
+    }
+
+    /// Sends the request for the `tries`th time.
+    fn attempt(
+        &self,
+        request: &Request,
+        tries: u32,
+        deltas: &mut dyn FnMut(Delta),
+        cancel: &Cancel,
+    ) -> Result<Gist, Failure> {
+        let never = |fault| Failure::new(fault, Again::Never);
+        let bearer = self.bearer().map_err(never)?;
+        let reply = self.server.run(cancel, async |server| {
+            let response = server.post(W::PATH, &bearer, request.body.clone()).await?;
+            W::read(server, response, &bearer, request.ids.clone(), deltas).await
+        });
+        match reply.map_err(never)? {
+            Ok(gist) => Ok(gist),
+            Err(Refusal::Failure(failure)) => Err(failure),
+            Err(Refusal::Told(told)) if told.meaning() == Meaning::Refused => Ok(refused(*told)),
+            Err(Refusal::Told(told)) => Err(self.meant(*told, &bearer, tries, cancel)),
+        }
+    }
+
+    /// Says what a server's words mean for the person and for another try.
+    fn meant(&self, told: Told, bearer: &Bearer, tries: u32, cancel: &Cancel) -> Failure {
+        let provider = self.endpoint.provider.clone();
+        let reason = told.reason();
+        let (meaning, limit) = (told.meaning(), told.context_limit());
+        let Told { url, status, message, wait, retry, page, .. } = told;
+        let fault = match meaning {
+            Meaning::Key => ProviderFault::Key { provider, status, message },
+            Meaning::NoSuchModel => {
+                let (model, near) = (self.endpoint.model.clone(), self.near(bearer, cancel));
+                ProviderFault::NoSuchModel { provider, model, near, message }
+            }
+            Meaning::ContextTooLong => ProviderFault::ContextTooLong { limit, message },
+            Meaning::OutOfCredit => ProviderFault::OutOfCredit { provider, resets: wait, message },
+            Meaning::RateLimited => ProviderFault::RateLimited { provider, tries, wait, message },
+            Meaning::NotAnApi => {
+                let answer = if page { "an HTML page" } else { "something else" };
+                ProviderFault::NotAnApi { url, status, answer }
+            }
+            Meaning::Failed | Meaning::Rejected | Meaning::Refused if status == 0 => {
+                ProviderFault::Interrupted { provider, message }
+            }
+            Meaning::Failed => ProviderFault::Server { provider, status, tries, message },
+            Meaning::Rejected | Meaning::Refused => {
+                ProviderFault::Rejected { provider, status, message }
+            }
+        };
+        let passes = matches!(meaning, Meaning::RateLimited | Meaning::Failed);
+        let again = match retry {
+            Some(false) => Again::Never,
+            Some(true) | None if passes => Again::Later { asked: wait, reason },
+            Some(true) | None => Again::Never,
+        };
+        Failure::new(fault, again)
+    }
+
+    /// Finds the models that a wrong name may have meant, if the server lists any.
+    fn near(&self, bearer: &Bearer, cancel: &Cancel) -> Vec<String> {
+        let listed = self.server.run(cancel, async |server| list::<W>(server, bearer).await);
+        let Ok(Ok(listed)) = listed else { return Vec::new() };
+        let names: Vec<_> = listed.into_iter().map(|listed| listed.name).collect();
+        nearest(&self.endpoint.model, &names)
+    }
+
+    fn cost(&self, gist: &Gist) -> Cost {
+        match (&self.endpoint.price, &gist.tokens) {
+            (Some(price), Some(tokens)) => price.of(tokens),
+            (Some(_), None) => Cost::Unknown,
+            (None, _) if self.server.is_loopback() => Cost::Free,
+            (None, _) => Cost::Unknown,
+        }
+    }
+
+    fn whole(&self, gist: Gist, course: Course) -> Reply {
+        let cost = self.cost(&gist);
+        let Gist { parts, stop, tokens } = gist;
+        let (provider, model) = (self.endpoint.provider.clone(), self.endpoint.model.clone());
+        let message = ModelMessage { provider, model, parts, stop };
+        Reply { message, tokens, cost, retries: course.retries() }
+    }
+}
+
+/// Makes the public type of one wire.
+macro_rules! model_of {
+    ($(#[$doc:meta])* $name:ident, $wire:ty) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name($crate::wired::Wired<$wire>);
+
+        impl $name {
+            /// Prepares a model without asking its server anything.
+            ///
+            /// # Errors
+            ///
+            /// The base URL is none, or the client cannot be built.
+            pub fn new(
+                endpoint: $crate::Endpoint,
+                credentials: Box<dyn $crate::Credentials>,
+            ) -> Result<Self, $crate::ProviderFault> {
+                $crate::wired::Wired::new(endpoint, credentials).map(Self)
+            }
+
+            /// Lists the models that the server offers, at most 4096.
+            ///
+            /// # Errors
+            ///
+            /// As for a reply; nothing is tried twice.
+            pub fn models(
+                &self,
+                cancel: &$crate::Cancel,
+            ) -> Result<Vec<$crate::Listed>, $crate::ProviderFault> {
+                self.0.models(cancel)
+            }
+        }
+
+        impl $crate::Model for $name {
+            fn reply(
+                &mut self,
+                context: &$crate::Context,
+                deltas: &mut dyn FnMut(chock_log::Delta),
+                cancel: &$crate::Cancel,
+            ) -> Result<$crate::Reply, $crate::ProviderFault> {
+                self.0.reply(context, deltas, cancel)
+            }
+
+            fn context_tokens(&self) -> Option<u64> {
+                self.0.context_tokens()
+            }
+        }
+    };
+}
+
+pub(crate) use model_of;
+
+impl<W: Wire> Model for Wired<W> {
+    fn reply(
+        &mut self,
+        context: &Context,
+        deltas: &mut dyn FnMut(Delta),
+        cancel: &Cancel,
+    ) -> Result<Reply, ProviderFault> {
+        let body = W::body(&self.endpoint, context);
+        let request = Request { body, ids: Ids::of(context) };
+        let mut course = Course::new(self.endpoint.patience);
+        loop {
+            let sent = course.send();
+            let mut shown = false;
+            let mut show = |delta| {
+                shown = true;
+                deltas(delta);
+            };
+            let failure = match self.attempt(&request, sent, &mut show, cancel) {
+                Ok(gist) => return Ok(self.whole(gist, course)),
+                Err(failure) => failure,
+            };
+            let next = course.after(failure, chance())?;
+            if shown {
+                deltas(Delta::Restart);
+            }
+            if let Next::Wait(wait) = next {
+                if let Some(told) = course.last() {
+                    let (attempt, reason) = (told.attempt, told.reason.clone());
+                    deltas(Delta::Waiting { seconds: told.seconds, attempt, reason });
+                }
+                self.server.run(cancel, async |_| sleep(wait).await)?;
+            }
+        }
+    }
+
+    fn context_tokens(&self) -> Option<u64> {
+        self.endpoint.context_tokens
+    }
+}
+
+/// Makes a reply of a request that the server refused for its content.
+fn refused(told: Told) -> Gist {
+    let (category, explanation) = (told.codes.into_iter().next(), Some(told.message));
+    Gist { parts: Vec::new(), stop: Stop::Refused { category, explanation }, tokens: None }
+}
+
+/// The rows of `GET /models`, in the fields of several servers.
+#[derive(Debug, Deserialize)]
+struct Models {
+    data: Vec<Row>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Row {
+    id: String,
+    #[serde(default)]
+    context_window: Option<u64>,
+    #[serde(default)]
+    context_length: Option<u64>,
+    #[serde(default)]
+    max_model_len: Option<u64>,
+    #[serde(default)]
+    max_input_tokens: Option<u64>,
+}
+
+async fn list<W: Wire>(server: &Server, bearer: &Bearer) -> Result<Vec<Listed>, Refusal> {
+    let body = server.get("/models", bearer, MODELS_BYTES_MAX).await?;
+    let models: Models = serde_json::from_slice(&body)
+        .map_err(|_| server.malformed("its list of models is none"))?;
+    let rows = models.data.into_iter().take(MODELS_MAX).map(|row| Listed {
+        name: row.id,
+        context_tokens: row
+            .context_window
+            .or(row.context_length)
+            .or(row.max_model_len)
+            .or(row.max_input_tokens),
+    });
+    Ok(rows.collect())
+}
+
+/// Returns a number that is evenly spread over 0 to 1.
+fn chance() -> f64 {
+    getrandom::u32().map_or(0.5, |number| f64::from(number) / f64::from(u32::MAX))
+}
