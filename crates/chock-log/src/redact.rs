@@ -18,16 +18,17 @@ const MARKER: &str = "[secret removed: ";
 ///
 /// Sources: the vendors' own descriptions of their key prefixes; RFC 7468 for PEM
 /// (with `\n` as two characters too, as JSON text inside JSON has it); RFC 7519 for
-/// JSON Web Tokens; RFC 3986 for the password of a URL.
+/// JSON Web Tokens; RFC 3986 for the password of a URL. Words end where ASCII's do: a key behind
+/// a letter of another alphabet is one, and the engine's fast paths know no other boundary.
 static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
     let shapes = [
-        r"(?<provider_key>\bsk-(?:ant-|proj-|svcacct-|or-v1-)?[A-Za-z0-9_-]{20,})",
-        r"(?<aws_key_id>\b(?:AKIA|ASIA)[0-9A-Z]{16}\b)",
+        r"(?<provider_key>(?-u:\b)sk-(?:ant-|proj-|svcacct-|or-v1-)?[A-Za-z0-9_-]{20,})",
+        r"(?<aws_key_id>(?-u:\b)(?:AKIA|ASIA)[0-9A-Z]{16}(?-u:\b))",
         r#"(?i:aws_secret_access_key|secretaccesskey)["'\\]*\s*[=:]\s*["'\\]*(?<aws_secret>[A-Za-z0-9/+]{40})"#,
-        r"(?<github_token>\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}))",
+        r"(?<github_token>(?-u:\b)(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}))",
         r"(?<private_key>-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\z))",
-        r"(?<json_web_token>\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
-        r#"\b[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@"'\\]*:(?<url_password>[^/\s@"'\\]+)@"#,
+        r"(?<json_web_token>(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
+        r#"(?-u:\b)[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@"'\\]*:(?<url_password>[^/\s@"'\\]+)@"#,
     ];
     Regex::new(&shapes.join("|")).expect("invariant: the shapes are one valid expression")
 });
@@ -100,6 +101,21 @@ impl Redactor {
             );
         }
         replaced
+    }
+
+    /// Replaces the secrets in bytes that need not be text; nothing when there are none.
+    ///
+    /// What is no UTF-8 stays as it is, and no secret reaches over it.
+    #[must_use]
+    pub fn bytes(&self, bytes: &[u8], mask: Mask) -> Option<Vec<u8>> {
+        let (mut replaced, mut any) = (Vec::with_capacity(bytes.len()), false);
+        for chunk in bytes.utf8_chunks() {
+            let masked = self.text(chunk.valid(), mask);
+            any |= masked.is_some();
+            replaced.extend_from_slice(masked.as_deref().unwrap_or(chunk.valid()).as_bytes());
+            replaced.extend_from_slice(chunk.invalid());
+        }
+        any.then_some(replaced)
     }
 
     /// Replaces the secrets in every text of `value` and says whether there were any.
@@ -191,6 +207,7 @@ mod tests {
         let token = format!("{}.{}.{body}", "eyJhbGciOiJIUzI1NiJ9", "eyJzdWIiOiIxMjM0NTY3ODkwIn0");
         check(&format!("Bearer {token}"), &token, "json_web_token");
         check("git clone https://me:s3cret@example.com/x", "s3cret", "url_password");
+        check(&format!("鍵は{id}です"), &id, "aws_key_id");
     }
 
     #[test]
@@ -198,6 +215,14 @@ mod tests {
         let url = "https://me:s3cret@example.com and hunter2-hunter2";
         let replaced = redactor().text(url, Mask::LentOnly).expect("a lent value is there");
         assert!(replaced.contains("s3cret") && !replaced.contains("hunter2"));
+    }
+
+    #[test]
+    fn bytes_around_a_secret_stay() {
+        let masked =
+            redactor().bytes(b"\xff\x00hunter2-hunter2\xfe\n", Mask::All).expect("a secret");
+        assert!(masked.starts_with(b"\xff\x00[secret") && masked.ends_with(b"]\xfe\n"));
+        assert_eq!(redactor().bytes(b"\xffhunter2\xfe-hunter2", Mask::All), None);
     }
 
     #[test]

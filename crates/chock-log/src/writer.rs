@@ -63,6 +63,12 @@ impl Pen {
         self.lock().redactor.text(text, mask).unwrap_or_else(|| text.to_owned())
     }
 
+    /// Returns what replaces secrets in this log, for what is kept beside it.
+    #[must_use]
+    pub fn redactor(&self) -> Redactor {
+        self.lock().redactor.clone()
+    }
+
     pub(crate) fn append_durably(&self, event: Event) -> Result<Seq, LogError> {
         let mut writer = self.lock();
         let seq = writer.append(event)?;

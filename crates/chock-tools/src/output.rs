@@ -1,11 +1,12 @@
 //! Keeps a command's output: its beginning and end for the model, the whole in a file.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 
 use bstr::ByteSlice;
+use chock_log::{Mask, Redactor};
 
 use crate::clean::clean;
 use crate::names::count;
@@ -29,6 +30,7 @@ const NAMES_MAX: u32 = 100_000;
 #[derive(Debug)]
 pub(crate) struct Outputs {
     directory: PathBuf,
+    redactor: Redactor,
     next: u32,
 }
 
@@ -70,15 +72,16 @@ pub(crate) struct Collected {
 }
 
 impl Outputs {
-    pub(crate) fn new(directory: PathBuf) -> Self {
-        Self { directory, next: 1 }
+    pub(crate) fn new(directory: PathBuf, redactor: Redactor) -> Self {
+        Self { directory, redactor, next: 1 }
     }
 
     fn create(&mut self) -> io::Result<(File, String)> {
         loop {
             let name = format!("{}.out", self.next);
             let path = self.directory.join(&name);
-            match OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path) {
+            match OpenOptions::new().read(true).write(true).create_new(true).mode(0o644).open(&path)
+            {
                 Ok(file) => {
                     // Whatever the umask: the session's user may be another than Chock's.
                     file.set_permissions(fs::Permissions::from_mode(0o644))?;
@@ -149,6 +152,7 @@ impl<'a> Collector<'a> {
         if not_text + nuls > 0 && matches!(self.kept, Kept::NotYet) {
             self.begin_file();
         }
+        self.mask();
         let shown = (head.len() + tail.len()) as u64;
         let dropped = self.bytes - shown;
         let mut text = first.text;
@@ -169,6 +173,14 @@ impl<'a> Collector<'a> {
             last.push_str(&format!("; {}", self.place()));
         }
         Collected { text, notes, shown, dropped }
+    }
+
+    /// Replaces the secrets in the file: it stays as long as the session.
+    fn mask(&mut self) {
+        let Kept::File { file, .. } = &mut self.kept else { return };
+        if let Err(error) = mask(file, &self.outputs.redactor) {
+            self.kept = Kept::Lost(error.to_string());
+        }
     }
 
     /// Takes the beginning and the end, cut between lines where there are any.
@@ -205,6 +217,17 @@ impl<'a> Collector<'a> {
     }
 }
 
+/// Writes a file anew without its secrets, if it has any. It has [`OUTPUT_FILE_BYTES_MAX`] at most.
+fn mask(file: &mut File, redactor: &Redactor) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    let Some(masked) = redactor.bytes(&bytes, Mask::All) else { return Ok(()) };
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(&masked)
+}
+
 /// Ends a text's last line, if it has one that is not ended.
 pub(crate) fn end_line(text: &mut String) {
     if !text.is_empty() && !text.ends_with('\n') {
@@ -221,7 +244,7 @@ mod tests {
     /// Collects an output in pieces of a size, and returns it with what its file holds.
     fn collect(output: &[u8], piece: usize) -> (Collected, Option<Vec<u8>>) {
         let directory = tempfile::tempdir().unwrap();
-        let mut outputs = Outputs::new(directory.path().to_owned());
+        let mut outputs = Outputs::new(directory.path().to_owned(), Redactor::new([], [7; 32]));
         let mut collector = Collector::new(&mut outputs);
         output.chunks(piece).for_each(|piece| collector.feed(piece));
         (collector.finish(), fs::read(directory.path().join("1.out")).ok())
@@ -293,7 +316,7 @@ mod tests {
     fn files_are_numbered_after_those_that_are_there_and_readable_to_all() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("1.out"), "older").unwrap();
-        let mut outputs = Outputs::new(directory.path().to_owned());
+        let mut outputs = Outputs::new(directory.path().to_owned(), Redactor::new([], [7; 32]));
         for number in [2, 3] {
             let (_, inside) = outputs.create().unwrap();
             assert_eq!(inside, format!("{OUTPUTS_INSIDE}/{number}.out"));
@@ -305,7 +328,7 @@ mod tests {
 
     #[test]
     fn an_output_that_cannot_be_kept_is_still_answered() {
-        let mut outputs = Outputs::new("/nonexistent/outputs".into());
+        let mut outputs = Outputs::new("/nonexistent/outputs".into(), Redactor::new([], [7; 32]));
         let mut collector = Collector::new(&mut outputs);
         collector.feed(&vec![b'x'; 100_000]);
         let collected = collector.finish();

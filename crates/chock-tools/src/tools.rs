@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chock_log::{Permit, Session, ToolCall, ToolSchema};
+use chock_log::{Permit, Redactor, Session, ToolCall, ToolSchema};
 use chock_sandbox::{Cancel, Keeper, Program};
 
 use crate::carry::{Carried, Work, carry_out};
@@ -39,6 +39,8 @@ pub struct Setup {
     pub times: Times,
     /// What the cage holds, for denials that are inferred.
     pub walls: Walls,
+    /// Replaces secrets in what is kept of outputs.
+    pub redactor: Redactor,
 }
 
 /// The tools of one session: proposes what calls ask for, and carries out what was permitted.
@@ -56,11 +58,12 @@ impl Tools {
     /// Makes the tools of a session.
     #[must_use]
     pub fn new(setup: Setup) -> Self {
-        let Setup { keeper, project, directory, environment, shell, outputs, times, walls } = setup;
+        let Setup { keeper, project, directory, environment, shell, .. } = setup;
+        let Setup { outputs, times, walls, redactor, .. } = setup;
         let desk = Desk { project, directory, environment, shell, times };
         let keeper = Arc::new(keeper);
         let threads = Threads::new(keeper.clone(), outputs.clone());
-        let (outputs, shelf) = (Outputs::new(outputs), Shelf::new(desk));
+        let (outputs, shelf) = (Outputs::new(outputs, redactor), Shelf::new(desk));
         Self { threads, keeper, outputs, shelf, walls }
     }
 

@@ -216,6 +216,7 @@ fn furnish<'a>(
         shell: site.compiled.shell,
         outputs: site.outputs,
         times: settings.times(),
+        redactor: writing.pen.redactor(),
     });
     let facts = Facts {
         project: project.root().display().to_string(),

@@ -149,3 +149,74 @@ fn an_approval_without_a_result_stays_open_until_one_is_written() {
     again.pen.write(result()).expect("a write");
     assert!(again.pen.session(chock_log::Session::turn_is_complete));
 }
+
+#[test]
+fn odd_letters_cut_anywhere_are_a_torn_tail_and_bad_bytes_are_named() {
+    let log = TestLog::new();
+    let opened = log.open();
+    let odd = |text: &str| Event::User(UserBody { text: text.to_owned() });
+    opened.pen.write(odd("whole")).expect("a write");
+    opened.pen.write(odd("\u{2028}\u{0}\u{7f}é日🦀\u{feff}")).expect("a write");
+    drop(opened);
+    let whole = fs::read(&log.path).expect("a file");
+    let last = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').expect("lines") + 1;
+    for cut in last + 1..whole.len() {
+        // What a power cut leaves may be rubbish as well.
+        for rubbish in [&b""[..], b"\xff\xfe\0", b"\0\0\0\0"] {
+            let torn = [&whole[..cut], rubbish].concat();
+            fs::write(&log.path, &torn).expect("a write");
+            let bytes = (torn.len() - last) as u64;
+            assert_eq!(verify(&log.path), Verdict::Torn { records: 1, bytes }, "cut at {cut}");
+            let again = log.open();
+            assert_eq!(again.torn_bytes, bytes);
+            assert_eq!(again.pen.session(|session| session.entries.len()), 1);
+        }
+    }
+    // In a whole line bad bytes are a change, and the record is named.
+    for place in last..whole.len() - 1 {
+        for bad in [0xff, 0, 0xc3] {
+            let mut changed = whole.clone();
+            if changed[place] == bad {
+                continue;
+            }
+            changed[place] = bad;
+            changed.extend_from_slice(b"{}\n");
+            fs::write(&log.path, &changed).expect("a write");
+            let verdict = verify(&log.path);
+            assert!(verdict.is_damage(), "{place}: {verdict}");
+        }
+    }
+}
+
+#[test]
+fn a_log_of_twenty_megabytes_opens_in_a_small_multiple_of_reading_it() {
+    use std::time::{Duration, Instant};
+
+    let log = TestLog::new();
+    let opened = log.open();
+    let line = format!("{}\u{2028}é \\ \"q\" ", "word ".repeat(12));
+    opened.pen.write(Event::User(UserBody { text: line.repeat(140_000) })).expect("a large record");
+    for _ in 0..140 {
+        opened.pen.write(Event::User(UserBody { text: line.repeat(1_000) })).expect("a write");
+    }
+    drop(opened);
+    let bytes = fs::read(&log.path).expect("a file");
+    assert!(bytes.len() > 20 << 20, "{} bytes", bytes.len());
+    let least = |work: &dyn Fn()| {
+        let times = (0..3).map(|_| {
+            let since = Instant::now();
+            work();
+            since.elapsed()
+        });
+        times.min().unwrap_or(Duration::MAX)
+    };
+    let read = least(&|| {
+        let bytes = fs::read(&log.path).expect("a file");
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            std::hint::black_box(serde_json::from_slice::<Value>(line).expect("JSON"));
+        }
+    });
+    let open = least(&|| drop(log.open()));
+    // Both are as little optimised as this test. Measured: 1.2.
+    assert!(open < read * 4, "opening took {open:?}, reading {read:?}");
+}
