@@ -94,7 +94,7 @@ impl Yard {
         let broker = Broker::new(standing, granter, pen.clone(), People::none());
         let bare = Bare::new(scratch, project.root(), &compiled)?;
         let tools = Tools::new(Setup {
-            redactor: chock_log::Redactor::new([], [7; 32]),
+            redactor: Redactor::new([], [7; 32]),
             keeper,
             project: project.root().to_owned(),
             walls: Walls::of(&compiled.cage, project.root()),
