@@ -25,6 +25,7 @@
 mod bare;
 mod base;
 mod binds;
+mod carrier;
 mod carry;
 mod change;
 mod choice;
@@ -39,8 +40,10 @@ mod files;
 mod flag;
 mod forbidden;
 mod git;
+mod handback;
 mod host;
 mod ignored;
+mod image;
 mod index;
 mod inside;
 mod json;
@@ -48,20 +51,24 @@ mod keep;
 mod layout;
 mod links;
 mod make;
+mod merge;
 mod names;
 mod notes;
 mod objects;
 mod patch;
 mod person;
 mod pick;
+mod plan;
 mod project;
 mod record;
 mod refs;
 mod remove;
 mod scan;
+mod shelf;
 mod size;
 mod snapshot;
 mod split;
+mod step;
 mod store;
 mod tracked;
 mod tree;
@@ -74,13 +81,16 @@ pub use change::{ChangeKind, ChangeSet, FileChange, Hunk, HunkId, Line, LineTag,
 pub use choice::{Choice, Take};
 pub use covers::{COVERED_MAX, CoverPath, CoverRow, Covered, Kind, WhenTracked};
 pub use flag::{Carriage, Flag};
+pub use handback::{Carried, Direction, HandBack, apply};
 pub use json::JsonBytes;
 pub use layout::{
     Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Owner, ProjectGit, Shared, Sharing,
 };
 pub use pick::{PickFault, Picked};
+pub use plan::{Named, Planned, Refused};
 pub use project::{Notice, Project, ProjectFault, Surroundings};
 pub use remove::remove_tree;
+pub use shelf::{HandBackFault, Kept, Recovered, STEPS_BYTES_MAX, STEPS_MAX, Shelf};
 pub use size::size_on_disk;
 pub use snapshot::{
     NOTED_MAX, SNAPSHOT_BYTES_MAX, SNAPSHOT_DEPTH_MAX, SNAPSHOT_FILE_BYTES_MAX, SNAPSHOT_FILES_MAX,

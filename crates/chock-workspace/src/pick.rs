@@ -8,6 +8,7 @@ use git2::{ObjectType, Oid, Repository, Tree};
 use crate::keep::{DIRECTORY, Edits, Entry, Keep};
 use crate::{
     ChangeKind, ChangeSet, Choice, FileChange, Hunk, LineTag, SnapshotFault, StoreFault, TreeId,
+    carry,
 };
 
 /// The result of a choice.
@@ -88,6 +89,7 @@ pub(crate) fn pick(
         None => keep.bytes(ObjectType::Tree, b"").map_err(kept)?,
     };
     let tree = TreeId(tree);
+    carry::judge(repository, tree, &mut files).map_err(objects)?;
     let base = changes.base;
     Ok(Picked { tree, changes: ChangeSet { base, snapshot: tree, files, skipped: Vec::new() } })
 }

@@ -7,6 +7,7 @@
 mod base;
 mod binds;
 mod carrying;
+mod carrying_back;
 mod changes;
 mod covers;
 mod dirty;

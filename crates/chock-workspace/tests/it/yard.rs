@@ -15,6 +15,8 @@ use tempfile::TempDir;
 /// A temporary directory with a project, a home, a cache and a state directory.
 pub(crate) struct Yard {
     directory: TempDir,
+    /// Where it is, when another process made it.
+    top: Option<PathBuf>,
     pub(crate) project: PathBuf,
 }
 
@@ -27,7 +29,7 @@ impl Yard {
     /// The same, in a directory of this name.
     pub(crate) fn named(name: &OsStr) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let yard = Self { project: directory.path().join(name), directory };
+        let yard = Self { project: directory.path().join(name), directory, top: None };
         for part in ["home", "state", "cache"] {
             fs::create_dir(yard.path(part)).unwrap();
         }
@@ -36,6 +38,13 @@ impl Yard {
         fs::write(yard.path("home").join(".gitconfig"), person).unwrap();
         yard.git(&["init", "--quiet", "--initial-branch=main", "."]);
         yard
+    }
+
+    /// A yard that another process made, which also removes it.
+    pub(crate) fn standing(top: &Path, project: &Path) -> Self {
+        // Only its path is used.
+        let directory = TempDir::new_in(top).unwrap();
+        Self { directory, top: Some(top.to_owned()), project: project.to_owned() }
     }
 
     /// A repository with one commit of a few files of different kinds.
@@ -65,7 +74,7 @@ impl Yard {
     }
 
     pub(crate) fn path(&self, part: &str) -> PathBuf {
-        self.directory.path().join(part)
+        self.top.as_deref().unwrap_or(self.directory.path()).join(part)
     }
 
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
