@@ -110,9 +110,11 @@ impl<'a> Agent<'a> {
                     self.record(Event::Notice(NoticeBody {
                         text: text.to_owned(),
                         tasks: Vec::new(),
+                        reviews: Vec::new(),
                     }))?;
                 }
                 Next::TellTasks => self.tell_tasks()?,
+                Next::TellReviews => self.tell_reviews()?,
                 Next::AskModel if self.record_ended_tasks()? => {}
                 Next::AskModel => {
                     if self.house.stop.is_triggered() {
@@ -139,7 +141,11 @@ impl<'a> Agent<'a> {
                 Next::Decide(call) => {
                     self.answer_undone(&call, "the session went on without it")?
                 }
-                Next::AskModel | Next::TellCut | Next::TellTasks | Next::Done(_) => return Ok(()),
+                Next::AskModel
+                | Next::TellCut
+                | Next::TellTasks
+                | Next::TellReviews
+                | Next::Done(_) => return Ok(()),
             }
         }
     }

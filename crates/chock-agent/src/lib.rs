@@ -21,6 +21,7 @@ mod context;
 mod next;
 mod promise;
 mod prompt;
+mod reviews;
 mod seams;
 mod tasks;
 mod turn;

@@ -11,6 +11,8 @@ pub enum Next {
     TellCut,
     /// Tell the model that background tasks have ended, before it is asked again.
     TellTasks,
+    /// Tell the model what the person took, declined or undid, before it is asked again.
+    TellReviews,
     /// Answer this call.
     Decide(ToolCall),
     /// An approved act has no result: say so, and do not repeat it.
@@ -31,7 +33,13 @@ pub fn next(session: &Session) -> Next {
     match session.entries.last().map(|(_, entry)| entry) {
         None => Next::Done(EndReason::Finished),
         Some(Entry::User(_) | Entry::Result { .. } | Entry::Notice(_)) => {
-            if session.untold_tasks().next().is_some() { Next::TellTasks } else { Next::AskModel }
+            if session.untold_tasks().next().is_some() {
+                Next::TellTasks
+            } else if session.unheard.is_empty() {
+                Next::AskModel
+            } else {
+                Next::TellReviews
+            }
         }
         Some(Entry::Model(message)) => match &message.stop {
             Stop::Refused { .. } => Next::Done(EndReason::Refused),

@@ -1,6 +1,7 @@
 //! The one question: may this be done?
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use chock_log::{
     Act, AnswerBody, AskedBody, Entry, Event, Granter, Grounds, LogError, Mask, Pen, Proposal,
@@ -11,6 +12,7 @@ use chock_policy::{
 };
 
 use crate::asker::{Answer, Asker, Guarded, Nobody, Question};
+use crate::direct::Direct;
 use crate::guard;
 use crate::reviewer::{NoReviewer, REASON_CHARACTERS, ReviewRequest, Reviewer};
 use crate::verdict::{Cause, Refusal, Verdict};
@@ -26,6 +28,32 @@ pub struct Standing {
     pub kept: Ratchet,
     /// The model, as its provider spells it.
     pub model: String,
+}
+
+impl Standing {
+    /// Rules on every action. A proposal without one may do nothing.
+    pub(crate) fn consult<A>(&self, proposal: &Proposal<A>) -> Judgement {
+        let table = &self.table;
+        let rulings: Vec<_> = proposal
+            .actions
+            .iter()
+            .map(|action| (action.clone(), self.rule_on(table, &proposal.tool, action)))
+            .collect();
+        let strictest = rulings.iter().min_by_key(|(_, ruling)| ruling.decision).cloned();
+        let (action, ruling) = strictest.unwrap_or_else(|| {
+            let nothing = Ruling { decision: Decision::Deny, row: None };
+            (Action::from_static("exec.unparsed"), nothing)
+        });
+        let needs_yes =
+            |ruling: &Ruling| matches!(ruling.decision, Decision::Ask | Decision::AgentThenHuman);
+        let asking = rulings.into_iter().filter(|(_, ruling)| needs_yes(ruling)).collect();
+        Judgement { action, ruling, asking }
+    }
+
+    fn rule_on(&self, table: &Table, tool: &str, action: &Action) -> Ruling {
+        let Self { lineage, kept, model, .. } = self;
+        decide(table, lineage, kept, &Request { action, tool, model })
+    }
 }
 
 /// Who can be asked.
@@ -47,7 +75,7 @@ impl People {
 /// Judges the acts of one agent.
 pub struct Broker {
     pub(crate) standing: Standing,
-    granter: Granter,
+    granter: Arc<Mutex<Granter>>,
     pub(crate) pen: Pen,
     people: People,
     granted: BTreeSet<Action>,
@@ -60,9 +88,9 @@ impl std::fmt::Debug for Broker {
 }
 
 /// The strictest ruling over a proposal's actions, and those that need a person's yes.
-struct Judgement {
-    action: Action,
-    ruling: Ruling,
+pub(crate) struct Judgement {
+    pub(crate) action: Action,
+    pub(crate) ruling: Ruling,
     asking: Vec<(Action, Ruling)>,
 }
 
@@ -70,6 +98,7 @@ impl Broker {
     /// Takes the session's granter; there is no other.
     #[must_use]
     pub fn new(standing: Standing, granter: Granter, pen: Pen, people: People) -> Self {
+        let granter = Arc::new(Mutex::new(granter));
         Self { standing, granter, pen, people, granted: BTreeSet::new() }
     }
 
@@ -108,36 +137,18 @@ impl Broker {
 
     /// Judges an act that a person does themselves: only what is denied is refused.
     pub fn judge_for_person<A: Act>(&mut self, proposal: Proposal<A>) -> Verdict<A> {
-        let judgement = self.consult(&proposal);
-        if judgement.ruling.decision == Decision::Deny {
-            let grounds = rule(&judgement.ruling);
-            return self.refuse(&proposal, judgement.action, Cause::Judged(grounds));
-        }
-        self.permit(proposal, judgement.action, Grounds::PersonDirectly)
+        self.direct().judge(proposal)
     }
 
-    /// Rules on every action. A proposal without one may do nothing.
+    /// Returns what judges the person's own acts, also while this broker is busy.
+    #[must_use]
+    pub fn direct(&self) -> Direct {
+        let (standing, granter) = (self.standing.clone(), self.granter.clone());
+        Direct { standing, granter, pen: self.pen.clone() }
+    }
+
     fn consult<A>(&self, proposal: &Proposal<A>) -> Judgement {
-        let table = &self.standing.table;
-        let rulings: Vec<_> = proposal
-            .actions
-            .iter()
-            .map(|action| (action.clone(), self.rule_on(table, &proposal.tool, action)))
-            .collect();
-        let strictest = rulings.iter().min_by_key(|(_, ruling)| ruling.decision).cloned();
-        let (action, ruling) = strictest.unwrap_or_else(|| {
-            let nothing = Ruling { decision: Decision::Deny, row: None };
-            (Action::from_static("exec.unparsed"), nothing)
-        });
-        let needs_yes =
-            |ruling: &Ruling| matches!(ruling.decision, Decision::Ask | Decision::AgentThenHuman);
-        let asking = rulings.into_iter().filter(|(_, ruling)| needs_yes(ruling)).collect();
-        Judgement { action, ruling, asking }
-    }
-
-    fn rule_on(&self, table: &Table, tool: &str, action: &Action) -> Ruling {
-        let Standing { lineage, kept, model, .. } = &self.standing;
-        decide(table, lineage, kept, &Request { action, tool, model })
+        self.standing.consult(proposal)
     }
 
     fn ask<A: Act>(
@@ -215,7 +226,7 @@ impl Broker {
                 ..Rule::action(pattern, Decision::Allow)
             };
             let table = self.standing.table.clone().remembering(vec![row.clone()]);
-            let would_be = self.rule_on(&table, tool, action).decision;
+            let would_be = self.standing.rule_on(&table, tool, action).decision;
             if would_be != Decision::Allow || action.as_str() == WIDEN || action.is_cut() {
                 return Vec::new();
             }
@@ -253,36 +264,58 @@ impl Broker {
     }
 
     fn permit<A: Act>(
-        &mut self,
+        &self,
         proposal: Proposal<A>,
         action: Action,
         grounds: Grounds,
     ) -> Verdict<A> {
-        let Proposal { call, act, actions, .. } = proposal;
-        match self.granter.grant(&call, act, names(&actions), grounds) {
-            Ok(permit) => Verdict::Permitted(permit),
-            Err(fault) => not_recorded(action, fault),
-        }
+        permit(&self.granter, proposal, action, grounds)
     }
 
     fn refuse<A: Act>(&self, proposal: &Proposal<A>, action: Action, cause: Cause) -> Verdict<A> {
-        let (grounds, words) = match &cause {
-            Cause::Judged(grounds) => (grounds.clone(), None),
-            Cause::Person(words) => (Grounds::Person, Some(words.clone())),
-            Cause::NotRecorded(_) => (Grounds::Nobody, None),
-        };
-        let body = AnswerBody {
-            call: proposal.call.clone(),
-            allowed: false,
-            actions: names(&proposal.actions),
-            grounds,
-            act: proposal.act.record(),
-            words,
-        };
-        match self.pen.write(Event::Answered(body)) {
-            Ok(_) => Verdict::Refused(Refusal { action: action.to_string(), cause }),
-            Err(fault) => not_recorded(action, fault),
-        }
+        refuse(&self.pen, proposal, action, cause)
+    }
+}
+
+/// Records an approval and hands over the permit.
+pub(crate) fn permit<A: Act>(
+    granter: &Mutex<Granter>,
+    proposal: Proposal<A>,
+    action: Action,
+    grounds: Grounds,
+) -> Verdict<A> {
+    let Proposal { call, act, actions, .. } = proposal;
+    // A panic while granting left no permit, and the log itself knows whether it takes more.
+    let mut granter = granter.lock().unwrap_or_else(PoisonError::into_inner);
+    match granter.grant(&call, act, names(&actions), grounds) {
+        Ok(permit) => Verdict::Permitted(permit),
+        Err(fault) => not_recorded(action, fault),
+    }
+}
+
+/// Records a refusal.
+pub(crate) fn refuse<A: Act>(
+    pen: &Pen,
+    proposal: &Proposal<A>,
+    action: Action,
+    cause: Cause,
+) -> Verdict<A> {
+    let (grounds, words) = match &cause {
+        Cause::Judged(grounds) => (grounds.clone(), None),
+        Cause::Person(words) => (Grounds::Person, Some(words.clone())),
+        Cause::NotRecorded(_) => (Grounds::Nobody, None),
+    };
+    let body = AnswerBody {
+        call: proposal.call.clone(),
+        allowed: false,
+        actions: names(&proposal.actions),
+        grounds,
+        act: proposal.act.record(),
+        words,
+    };
+    match pen.write(Event::Answered(body)) {
+        Ok(_) => Verdict::Refused(Refusal { action: action.to_string(), cause }),
+        Err(fault) => not_recorded(action, fault),
     }
 }
 
@@ -307,7 +340,7 @@ fn names(actions: &[Action]) -> Vec<String> {
     actions.iter().map(ToString::to_string).collect()
 }
 
-fn rule(ruling: &Ruling) -> Grounds {
+pub(crate) fn rule(ruling: &Ruling) -> Grounds {
     match &ruling.row {
         Some((origin, row)) => {
             Grounds::Rule { origin: origin.word().to_owned(), row: row.to_string() }

@@ -18,6 +18,7 @@
 
 mod asker;
 mod broker;
+mod direct;
 mod guard;
 mod promise;
 mod reviewer;
@@ -25,6 +26,7 @@ mod verdict;
 
 pub use asker::{Answer, Asker, Guarded, Nobody, Question};
 pub use broker::{Broker, People, Standing};
+pub use direct::Direct;
 pub use promise::{PROMISES_MAX, Promised, Widen};
 pub use reviewer::{NoReviewer, REASON_CHARACTERS, Review, ReviewRequest, Reviewer};
 pub use verdict::{Cause, Refusal, Verdict};

@@ -91,6 +91,12 @@ events! {
     WorkspaceOpened(WorkspaceBody) = "workspace.opened",
     /// The copy's state at the end of a turn.
     Snapshot(SnapshotBody) = "workspace.snapshot",
+    /// A person looked at what the session changed, and chose.
+    DiffReviewed(DiffReviewedBody) = "diff.reviewed",
+    /// Work was carried into the project, or could not be.
+    Applied(CarriedBody) = "apply.done",
+    /// Work that was carried was taken out again, or put back in.
+    Undone(CarriedBody) = "undo.done",
     /// The model's plan, whole.
     Plan(PlanBody) = "plan.updated",
     /// The session's title.
@@ -217,7 +223,7 @@ pub struct WidenedBody {
 /// Body of `approval.answered`. An allowing one is on disk before the act begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerBody {
-    /// The tool call in question.
+    /// The tool call in question; empty where a person acts, and no call.
     pub call: String,
     /// Whether the act may be done.
     pub allowed: bool,
@@ -333,6 +339,67 @@ pub struct SnapshotBody {
     pub files: u64,
 }
 
+/// Body of `diff.reviewed`: what was taken and what was declined; the rest was left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiffReviewedBody {
+    /// The tree that the changes start from.
+    pub base: String,
+    /// The tree that was looked at.
+    pub snapshot: String,
+    /// The tree that the choice leads to.
+    pub tree: String,
+    /// What was taken.
+    #[serde(default)]
+    pub accepted: Vec<ReviewedFile>,
+    /// What was declined.
+    #[serde(default)]
+    pub declined: Vec<ReviewedFile>,
+    /// How many changed files were neither taken nor declined.
+    #[serde(default)]
+    pub left: u64,
+    /// Who chose.
+    pub by: String,
+}
+
+/// One file of a review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewedFile {
+    /// The path; odd bytes are shown as replacement characters.
+    pub path: String,
+    /// The object id of the content that was looked at.
+    pub hash: String,
+    /// The hunks in question; absent when it is the whole file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hunks: Option<Vec<String>>,
+    /// Why, in the person's words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub because: String,
+}
+
+/// Body of `apply.done` and `undo.done`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedBody {
+    /// The approval's record; absent when an earlier run was cut short before this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Seq>,
+    /// The hand-back's number in the project.
+    pub step: u64,
+    /// The session that the work comes from.
+    pub session: String,
+    /// `apply`, `undo` or `redo`.
+    pub direction: String,
+    /// Whether it was done. Otherwise nothing of it is in the project.
+    pub done: bool,
+    /// The paths in question, at most 1,000; odd bytes are shown as replacement characters.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// How many paths there are.
+    pub count: u64,
+    /// Why it was not done.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
 /// Body of `plan.updated`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PlanBody {
@@ -398,6 +465,9 @@ pub struct NoticeBody {
     /// The background tasks whose end it tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
+    /// The reviews and undos that it tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviews: Vec<Seq>,
 }
 
 /// Body of `session.ended`.

@@ -8,7 +8,7 @@ use crate::event::{
 };
 use crate::message::ModelMessage;
 use crate::record::{Record, Seq};
-use crate::session::{Entry, OpenApproval, Session};
+use crate::session::{Entry, OpenApproval, Session, Unheard};
 use crate::task::{Task, TaskState};
 use crate::usage::Cost;
 
@@ -39,6 +39,12 @@ impl Session {
             Event::TaskFinished(body) => self.absorb_task_end(body),
             Event::WorkspaceOpened(body) => self.workspace = Some(body.clone()),
             Event::Snapshot(body) => self.snapshot = Some(body.clone()),
+            Event::DiffReviewed(body) => {
+                self.unheard.push((seq, Unheard::Reviewed(body.clone())));
+            }
+            Event::Undone(body) if body.done => {
+                self.unheard.push((seq, Unheard::Undone(body.clone())));
+            }
             Event::Plan(body) => self.plan = body.clone(),
             Event::Title(body) => self.title = Some(body.title.clone()),
             Event::Compaction(body) => self.compaction = Some(body.clone()),
@@ -46,7 +52,9 @@ impl Session {
             Event::Ended(body) => self.ended = Some(body.clone()),
             Event::Promise(body) => self.absorb_promise(body),
             Event::Widened(body) => self.absorb_widening(body),
-            Event::Asked(_)
+            Event::Applied(_)
+            | Event::Undone(_)
+            | Event::Asked(_)
             | Event::Reviewed(_)
             | Event::ToolStarted(_)
             | Event::Retry(_)
@@ -76,7 +84,7 @@ impl Session {
     }
 
     fn absorb_answer(&mut self, seq: Seq, body: &AnswerBody) {
-        if body.allowed {
+        if body.allowed && !body.call.is_empty() {
             self.open_approval = Some(OpenApproval { approval: seq, call: body.call.clone() });
         }
     }
@@ -134,6 +142,7 @@ impl Session {
         for task in self.tasks.iter_mut().filter(|task| body.tasks.contains(&task.id)) {
             task.tell();
         }
+        self.unheard.retain(|(seq, _)| !body.reviews.contains(seq));
         self.entries.push((seq, Entry::Notice(body.text.clone())));
     }
 }

@@ -47,10 +47,11 @@ pub use chock_policy::Action;
 pub use courier::{AuditGap, Courier};
 pub use error::LogError;
 pub use event::{
-    AnswerBody, AskedBody, CompactionBody, ConfigBody, EndReason, EndedBody, Event, FinishedBody,
-    Grounds, NoticeBody, PlanBody, PlanStatus, PlanStep, PromiseBody, RetryBody, ReviewVerdict,
-    ReviewedBody, SnapshotBody, StartBody, StartedBody, TaskFinishedBody, TaskStartedBody,
-    TitleBody, UsageBody, UserBody, WidenedBody, WorkspaceBody,
+    AnswerBody, AskedBody, CarriedBody, CompactionBody, ConfigBody, DiffReviewedBody, EndReason,
+    EndedBody, Event, FinishedBody, Grounds, NoticeBody, PlanBody, PlanStatus, PlanStep,
+    PromiseBody, RetryBody, ReviewVerdict, ReviewedBody, ReviewedFile, SnapshotBody, StartBody,
+    StartedBody, TaskFinishedBody, TaskStartedBody, TitleBody, UsageBody, UserBody, WidenedBody,
+    WorkspaceBody,
 };
 pub use id::SessionId;
 pub use log::{Clock, Held, Log, Observer, Opened, Options, Running};
@@ -61,7 +62,7 @@ pub use proposal::Proposal;
 pub use record::{HEADER, RECORD_BYTES_MAX, Record, Seq};
 pub use redact::{Mask, Redactor, holds_marker};
 pub use seal::{SEAL_BYTES_MAX, SEAL_NAMESPACE, Seal, SealKey, Sealed, Statement, key_fingerprint};
-pub use session::{Entry, OpenApproval, Session, State};
+pub use session::{Entry, OpenApproval, Session, State, Unheard};
 pub use sshsig::SignatureFault;
 pub use storage::{FileStorage, Storage};
 pub use task::{Task, TaskState};

@@ -6,7 +6,8 @@ use chock_policy::Ratchet;
 use jiff::Timestamp;
 
 use crate::event::{
-    CompactionBody, ConfigBody, EndedBody, PlanBody, SnapshotBody, StartBody, WorkspaceBody,
+    CarriedBody, CompactionBody, ConfigBody, DiffReviewedBody, EndedBody, PlanBody, SnapshotBody,
+    StartBody, WorkspaceBody,
 };
 use crate::message::{ModelMessage, ToolCall};
 use crate::outcome::Outcome;
@@ -41,6 +42,15 @@ pub struct OpenApproval {
     pub approval: Seq,
     /// The call it belongs to.
     pub call: String,
+}
+
+/// What a person did with the session's work that the model has not been told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unheard {
+    /// Took some of it, and declined some.
+    Reviewed(DiffReviewedBody),
+    /// Took it out of the project again, or put it back in.
+    Undone(CarriedBody),
 }
 
 /// Where a session stands, for a listing.
@@ -93,6 +103,8 @@ pub struct Session {
     pub workspace: Option<WorkspaceBody>,
     /// The last snapshot.
     pub snapshot: Option<SnapshotBody>,
+    /// What the model has not been told of reviews and undos, with the records.
+    pub unheard: Vec<(Seq, Unheard)>,
     /// The last compaction.
     pub compaction: Option<CompactionBody>,
     /// How the last run ended, unless another began.

@@ -203,9 +203,12 @@ impl Writer {
 /// Says whether a record is one of those that close an act or a session.
 fn is_last_word(event: &Event) -> bool {
     match event {
-        Event::ToolFinished(_) | Event::TaskFinished(_) | Event::Snapshot(_) | Event::Ended(_) => {
-            true
-        }
+        Event::ToolFinished(_)
+        | Event::TaskFinished(_)
+        | Event::Snapshot(_)
+        | Event::Applied(_)
+        | Event::Undone(_)
+        | Event::Ended(_) => true,
         Event::Start(_)
         | Event::Config(_)
         | Event::User(_)
@@ -213,12 +216,13 @@ fn is_last_word(event: &Event) -> bool {
         | Event::Usage(_)
         | Event::Asked(_)
         | Event::Answered(_)
-        | Event::Reviewed(_)
+        | Event::DiffReviewed(_)
         | Event::Promise(_)
         | Event::Widened(_)
         | Event::ToolStarted(_)
         | Event::TaskStarted(_)
         | Event::WorkspaceOpened(_)
+        | Event::Reviewed(_)
         | Event::Plan(_)
         | Event::Title(_)
         | Event::Compaction(_)

@@ -155,6 +155,27 @@ impl Shelf {
         Ok((shelf, recovered))
     }
 
+    /// The session whose work would be undone or redone next, without taking the shelf.
+    ///
+    /// # Errors
+    ///
+    /// [`HandBackFault`].
+    pub fn session_in(
+        directory: &Path,
+        direction: Direction,
+    ) -> Result<Option<String>, HandBackFault> {
+        let steps = directory.join("steps");
+        if !steps.exists() {
+            return Ok(None);
+        }
+        let (done, undone) = ends(&steps)?;
+        let step = match direction.side() {
+            Side::Before => done,
+            Side::After => undone,
+        };
+        Ok(step.map(|step| step.session))
+    }
+
     /// Says whether an act was cut short, without taking the shelf.
     #[must_use]
     pub fn is_unsettled(directory: &Path) -> bool {
@@ -174,7 +195,19 @@ impl Shelf {
     ///
     /// [`HandBackFault`].
     pub fn accepted(&self, session: &str) -> Result<Option<TreeId>, HandBackFault> {
-        let steps = self.steps();
+        Self::accepted_in(&self.directory, session)
+    }
+
+    /// The same of the shelf in `directory`, without taking it.
+    ///
+    /// # Errors
+    ///
+    /// [`HandBackFault`].
+    pub fn accepted_in(directory: &Path, session: &str) -> Result<Option<TreeId>, HandBackFault> {
+        let steps = directory.join("steps");
+        if !steps.exists() {
+            return Ok(None);
+        }
         for number in Step::numbers(&steps)?.into_iter().rev() {
             let step = Step::read(&steps, number)?;
             if step.state == StepState::Done && step.session == session {
@@ -228,17 +261,7 @@ impl Shelf {
 
     /// The newest hand-back that is in the project, and the oldest after it that is not.
     pub(crate) fn ends(&self) -> Result<(Option<Step>, Option<Step>), HandBackFault> {
-        let steps = self.steps();
-        let mut undone = None;
-        for number in Step::numbers(&steps)?.into_iter().rev() {
-            let step = Step::read(&steps, number)?;
-            match step.state {
-                StepState::Done => return Ok((Some(step), undone)),
-                StepState::Undone => undone = Some(step),
-                StepState::Prepared => {}
-            }
-        }
-        Ok((None, undone))
+        ends(&self.steps())
     }
 
     pub(crate) fn next_number(&self) -> Result<u64, HandBackFault> {
@@ -351,4 +374,18 @@ impl Shelf {
         }
         Ok(())
     }
+}
+
+/// The newest step that is in the project, and the oldest after it that is not.
+fn ends(steps: &Path) -> Result<(Option<Step>, Option<Step>), HandBackFault> {
+    let mut undone = None;
+    for number in Step::numbers(steps)?.into_iter().rev() {
+        let step = Step::read(steps, number)?;
+        match step.state {
+            StepState::Done => return Ok((Some(step), undone)),
+            StepState::Undone => undone = Some(step),
+            StepState::Prepared => {}
+        }
+    }
+    Ok((None, undone))
 }

@@ -8,9 +8,11 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod policy;
+pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod tasks;
+pub(crate) mod undo;
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -31,6 +33,12 @@ pub(crate) enum Command {
     Policy(policy::PolicyArgs),
     /// Show what a session changed
     Diff(diff::DiffArgs),
+    /// Choose what of a session's work comes into the project
+    Review(review::ReviewArgs),
+    /// Take the last work out of the project again
+    Undo(undo::UndoArgs),
+    /// Put back in what was undone last
+    Redo(undo::UndoArgs),
     /// Show every setting in force and where it comes from
     Config(config::ConfigArgs),
     /// Show what Chock does, on a model that is built in

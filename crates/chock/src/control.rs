@@ -1,5 +1,6 @@
 //! The control socket: another process of the same person looks at a running session, stops its
-//! tasks and answers its questions. Nothing else that arrives here can start anything.
+//! tasks, answers its questions, and has its work carried into the project. Nothing else that
+//! arrives here can start anything.
 
 mod peer;
 mod place;
@@ -15,15 +16,19 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use chock_tools::{Stopper, Tasks};
+use chock_workspace::Direction;
 
 use crate::board::Board;
+use crate::exit::Failure;
+use crate::handback::Bench;
+use crate::report::Report;
 use crate::words::nearest;
 use place::Place;
 
 pub(crate) use talk::{Peer, Piece, Reply, Request, Row};
 
-/// The longest request, in bytes: a verb, a name and room for what later verbs carry.
-const REQUEST_BYTES_MAX: u64 = 4096;
+/// The longest request, in bytes: a choice of thousands of paths and changes.
+const REQUEST_BYTES_MAX: u64 = 1 << 20;
 
 /// The most peers at once.
 const PEERS_MAX: usize = 4;
@@ -81,6 +86,8 @@ struct Server {
 pub(crate) struct Desk {
     pub(crate) tasks: Tasks,
     pub(crate) board: Board,
+    /// Absent where no work can be carried.
+    pub(crate) bench: Option<Bench>,
 }
 
 /// A peer that is being served.
@@ -165,7 +172,7 @@ fn send(mut stream: &UnixStream, reply: &Reply) -> io::Result<()> {
 }
 
 fn answer(desk: &Desk, request: Request) -> Reply {
-    let Desk { tasks, board } = desk;
+    let Desk { tasks, board, bench } = desk;
     match request {
         Request::Question => Reply::Question(board.look()),
         Request::Answer { question, given } => match board.answer(question, given) {
@@ -181,7 +188,17 @@ fn answer(desk: &Desk, request: Request) -> Reply {
             Some(row) => Reply::Stopped(Row::of(row)),
             None => unknown(tasks, &task),
         },
+        Request::Review { selection } => carried(bench, |bench| bench.review(&selection)),
+        Request::Undo { steps } => carried(bench, |bench| bench.turn_back(Direction::Undo, steps)),
+        Request::Redo { steps } => carried(bench, |bench| bench.turn_back(Direction::Redo, steps)),
     }
+}
+
+fn carried(bench: &Option<Bench>, act: impl FnOnce(&Bench) -> Result<Report, Failure>) -> Reply {
+    let Some(bench) = bench else {
+        return Reply::Error("this session carries no work".to_owned());
+    };
+    act(bench).map_or_else(|failure| Reply::Error(failure.message), Reply::Report)
 }
 
 fn unknown(tasks: &Tasks, task: &str) -> Reply {
@@ -250,7 +267,7 @@ mod tests {
     fn what_is_no_request_ends_the_connection_and_nothing_else() {
         let yard = Yard::new();
         let control = yard.open();
-        let long = vec![b'x'; 100_000];
+        let long = vec![b'x'; 2 << 20];
         let cases: [&[u8]; 7] = [
             b"\n",
             b"{}\n",
@@ -264,7 +281,10 @@ mod tests {
             let answer = raw(&yard.path(), bytes);
             // A hang-up with bytes unread may throw the answer away.
             let told = answer == "{\"error\":\"this request is not understood\"}\n";
-            assert!(told || (answer.is_empty() && bytes.len() > 4096), "{answer}");
+            assert!(
+                told || (answer.is_empty() && bytes.len() as u64 > REQUEST_BYTES_MAX),
+                "{answer}"
+            );
         }
         assert_eq!(raw(&yard.path(), b"{\"verb\":\"tasks\""), "");
         assert_eq!(raw(&yard.path(), b"{\"verb\":\"tasks\"}\n"), "{\"tasks\":[]}\n");

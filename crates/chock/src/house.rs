@@ -26,6 +26,7 @@ use crate::control::{Control, Desk};
 use crate::exit::{Exit, Failure, causes};
 use crate::filter_words;
 use crate::found::Found;
+use crate::handback::{self, Bench};
 use crate::kept;
 use crate::keys;
 use crate::program::{Program, clock};
@@ -116,6 +117,10 @@ fn start_and_run(
             &format!("the log ended in a record cut short; {torn_bytes} bytes were removed"),
         );
     }
+    let sessions = program.places.sessions(project.root());
+    if let Some(words) = handback::recover(&sessions, project, &pen)? {
+        warn(show, &words);
+    }
     let ground = Ground {
         found: &plan.found,
         resumes: plan.resumes,
@@ -142,13 +147,16 @@ fn start_and_run(
     let control_place = plan.found.control();
     let board = Board::default();
     let people = people(program, project, &plan, (show, &stop, &board))?;
+    let (found, sessions) = (plan.found.clone(), program.places.sessions(project.root()));
     let writing = Writing { pen, granter, stop, people };
     let (house, message) = furnish(project, plan, site, writing, show);
-    let desk = Desk { tasks: house.tools.tasks(), board };
+    let (pen, direct) = (house.pen.clone(), house.broker.direct());
+    let bench = Some(Bench { project: project.clone(), found, sessions, pen, direct });
+    let desk = Desk { tasks: house.tools.tasks(), board, bench };
     let control = Control::open(&control_place, desk);
     let mut agent = Agent::new(house);
     if let Err(fault) = &control {
-        let words = "chock tasks and chock approve cannot reach this session: no control socket";
+        let words = "chock tasks, approve and review cannot reach this session: no control socket";
         warn(show, &format!("{words}: {fault}"));
     }
     let finish = agent.run(message);

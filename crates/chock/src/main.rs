@@ -24,6 +24,7 @@ mod explain;
 mod filter;
 mod filter_words;
 mod found;
+mod handback;
 mod house;
 mod kept;
 mod keys;
@@ -32,7 +33,9 @@ mod places;
 mod program;
 mod pty;
 mod question;
+mod report;
 mod reviewer;
+mod selection;
 mod settings;
 mod show;
 mod signals;
@@ -40,10 +43,12 @@ mod signers;
 mod speaker;
 mod terminal;
 mod visible;
+mod walk;
 mod words;
 
 use std::process::ExitCode;
 
+use chock_workspace::Direction;
 use command::Command;
 use exit::{Exit, Failure};
 use program::Program;
@@ -89,6 +94,9 @@ fn obey(words: Words) -> (Option<Terminal>, Result<Exit, Failure>) {
         Command::Policy(args) => command::policy::run(&program, &mut terminal, args),
         Command::Tasks(args) => command::tasks::run(&program, &mut terminal, args),
         Command::Diff(args) => command::diff::run(&program, &mut terminal, args),
+        Command::Review(args) => command::review::run(&program, &mut terminal, args),
+        Command::Undo(args) => command::undo::run(&program, &mut terminal, (args, Direction::Undo)),
+        Command::Redo(args) => command::undo::run(&program, &mut terminal, (args, Direction::Redo)),
         Command::Config(args) => command::config::run(&program, &mut terminal, args),
         Command::Completions(args) => command::completions::run(&mut terminal, args),
     };

@@ -144,6 +144,7 @@ impl Asked {
             | Reply::Output(_)
             | Reply::Stopped(_)
             | Reply::Answered
+            | Reply::Report(_)
             | Reply::Error(_) => Err(Failure::fault(
                 "the session answered something else; is it another version of Chock?",
             )),

@@ -98,6 +98,7 @@ impl Asked {
             | Reply::Stopped(_)
             | Reply::Question(_)
             | Reply::Answered
+            | Reply::Report(_)
             | Reply::Error(_) => Err(beside_the_point()),
         }
     }

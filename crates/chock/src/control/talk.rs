@@ -13,16 +13,18 @@ use serde::{Deserialize, Serialize};
 
 use super::place::Place;
 use crate::question::{Given, Sheet};
+use crate::report::Report;
+use crate::selection::Selection;
 use crate::visible::shortened;
 
-/// The longest reply, in bytes: a question about a whole file of 4 MiB, as JSON spells it.
-const REPLY_BYTES_MAX: u64 = 32 << 20;
+/// The longest reply, in bytes: a report on a hand-back of 200,000 paths.
+const REPLY_BYTES_MAX: u64 = 64 << 20;
 
 /// How much of a command line a reply holds, in characters.
 const COMMAND_CHARACTERS: usize = 1000;
 
-/// How long a session may take to answer: longer than a task may take to end.
-const ANSWER_MAX: Duration = Duration::from_secs(60);
+/// How long a session may take to answer: longer than a large hand-back takes.
+const ANSWER_MAX: Duration = Duration::from_secs(300);
 
 /// What a peer may ask. A verb that starts something has no place here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +45,12 @@ pub(crate) enum Request {
     Question,
     /// Answers the question of this number.
     Answer { question: u64, given: Given },
+    /// Carries work into the project.
+    Review { selection: Selection },
+    /// Takes the last hand-backs out again.
+    Undo { steps: u32 },
+    /// Puts back in what was undone last.
+    Redo { steps: u32 },
 }
 
 /// What the session answers.
@@ -56,6 +64,7 @@ pub(crate) enum Reply {
     Question(Option<Sheet>),
     /// The answer was taken.
     Answered,
+    Report(Report),
     Error(String),
 }
 

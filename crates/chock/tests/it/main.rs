@@ -15,6 +15,7 @@ mod machine;
 mod observe;
 mod organisation;
 mod policy;
+mod review;
 mod rows;
 mod scenarios;
 mod screen;

@@ -1,0 +1,29 @@
+//! Judges what a person does themselves, also while the broker is busy with the agent's acts.
+
+use std::sync::{Arc, Mutex};
+
+use chock_log::{Act, Granter, Grounds, Pen, Proposal};
+use chock_policy::Decision;
+
+use crate::broker::{Standing, permit, refuse, rule};
+use crate::verdict::{Cause, Verdict};
+
+/// Judges a person's own acts. It refuses what is denied, and asks nobody.
+#[derive(Debug, Clone)]
+pub struct Direct {
+    pub(crate) standing: Standing,
+    pub(crate) granter: Arc<Mutex<Granter>>,
+    pub(crate) pen: Pen,
+}
+
+impl Direct {
+    /// Judges one act, records the answer, and hands over the permit.
+    pub fn judge<A: Act>(&self, proposal: Proposal<A>) -> Verdict<A> {
+        let judgement = self.standing.consult(&proposal);
+        if judgement.ruling.decision == Decision::Deny {
+            let grounds = rule(&judgement.ruling);
+            return refuse(&self.pen, &proposal, judgement.action, Cause::Judged(grounds));
+        }
+        permit(&self.granter, proposal, judgement.action, Grounds::PersonDirectly)
+    }
+}

@@ -1,0 +1,193 @@
+//! `chock review`: what of a session's work comes into the project.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use chock_config::Flags;
+use chock_workspace::Direction;
+use serde_json::json;
+
+use crate::control::{Peer, Reply, Request};
+use crate::exit::{Exit, Failure};
+use crate::found::{self, Found};
+use crate::handback::{self, Bench};
+use crate::program::Program;
+use crate::report::{PathText, Report};
+use crate::selection::Selection;
+use crate::settings::{Consent, Settings};
+use crate::terminal::{Terminal, Weight};
+use crate::visible::visible_line;
+use crate::walk;
+
+/// Choose what of a session's work comes into the project
+///
+/// At a terminal it walks through the files and asks. With options it asks nothing: what is
+/// accepted is written, all of it or nothing, and what is rejected is told to the model.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReviewArgs {
+    /// The session's id or the end of it; the newest if there is none
+    session: Option<String>,
+
+    /// Take a file, one change of it, or what is below a directory; may be given again
+    #[arg(long, value_name = "PATH[:HUNK]")]
+    accept: Vec<OsString>,
+
+    /// Decline it, and tell the model; may be given again
+    #[arg(long, value_name = "PATH[:HUNK]")]
+    reject: Vec<OsString>,
+
+    /// Take everything that needs no accept of its own
+    #[arg(long)]
+    all: bool,
+
+    /// Why something is rejected, for the model
+    #[arg(long, value_name = "WORDS", requires = "reject")]
+    because: Option<String>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// The project, if it is not the current directory
+    #[arg(long, value_name = "DIRECTORY")]
+    project: Option<PathBuf>,
+}
+
+pub(crate) fn run(
+    program: &Program,
+    terminal: &mut Terminal,
+    args: &ReviewArgs,
+) -> Result<Exit, Failure> {
+    let project = program.project(args.project.as_deref())?;
+    let sessions = program.places.sessions(project.root());
+    let listed = found::session(&sessions, args.session.as_deref())?.read()?;
+    let Some(sight) = handback::sight(&project, &listed.found, &listed.session, None)? else {
+        terminal.say(Weight::Quiet, "nothing to review: no turn of this session is complete");
+        return nothing(terminal, args.json);
+    };
+    let mut selection = args.selection();
+    if selection.is_empty() {
+        if sight.changes.files.is_empty() {
+            terminal.say(Weight::Quiet, "nothing to review: the project has it all");
+            return nothing(terminal, args.json);
+        }
+        if args.json || !terminal.can_ask {
+            return list(terminal, &sight, args.json);
+        }
+        match walk::through(terminal, &sight)? {
+            Some(chosen) => selection = chosen,
+            None => return Ok(Exit::Finished),
+        }
+    }
+    selection.snapshot = Some(sight.changes.snapshot.to_string());
+    let asker = Asker { program, project: &project, found: &listed.found };
+    let report = asker.report(terminal, Request::Review { selection })?;
+    report.tell(terminal, ("wrote", args.json))?;
+    if !args.json && !report.written.is_empty() {
+        terminal.say(Weight::Quiet, "chock undo takes it out again");
+    }
+    Ok(report.exit())
+}
+
+impl ReviewArgs {
+    fn selection(&self) -> Selection {
+        let path = |word: &OsString| PathText(word.clone().into_vec());
+        let because = self.because.clone().unwrap_or_default();
+        Selection {
+            snapshot: None,
+            all: self.all,
+            accept: self.accept.iter().map(path).collect(),
+            reject: self.reject.iter().map(|word| (path(word), because.clone())).collect(),
+        }
+    }
+}
+
+fn nothing(terminal: &mut Terminal, json: bool) -> Result<Exit, Failure> {
+    if json {
+        Report::default().tell(terminal, ("", true))?;
+    }
+    Ok(Exit::Finished)
+}
+
+/// Says what there is to review, with the names of its changes.
+fn list(terminal: &mut Terminal, sight: &handback::Sight, json: bool) -> Result<Exit, Failure> {
+    if json {
+        let left = handback::everything(&sight.changes);
+        let report = Report { left, ..Report::default() };
+        let mut object = serde_json::to_value(&report).map_err(|fault| Failure::because(&fault))?;
+        object["files"] = json!(sight.changes.files);
+        terminal.answer(&object.to_string())?;
+        return Ok(Exit::Finished);
+    }
+    for file in &sight.changes.files {
+        terminal.answer(&walk::headline(file))?;
+        for flag in &file.flags {
+            terminal.answer(&format!("  {}", flag.words()))?;
+        }
+        if file.has_parts() {
+            for hunk in &file.hunks {
+                let path = visible_line(&String::from_utf8_lossy(&file.path));
+                terminal.answer(&format!("  {path}:{} line {}", hunk.id, hunk.new_start))?;
+            }
+        }
+    }
+    terminal.say(Weight::Quiet, "take them with --accept, --reject or --all, or at a terminal");
+    Ok(Exit::Finished)
+}
+
+/// Has something done to the project by whoever owns the session's log.
+pub(crate) struct Asker<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) project: &'a chock_workspace::Project,
+    pub(crate) found: &'a Found,
+}
+
+impl Asker<'_> {
+    /// Asks the owner of a running session, or does it here.
+    pub(crate) fn report(
+        &self,
+        terminal: &mut Terminal,
+        request: Request,
+    ) -> Result<Report, Failure> {
+        if handback::is_running(self.found) {
+            return self.ask(&request);
+        }
+        let (program, project) = (self.program, self.project);
+        let settings =
+            Settings::read(program, project.root(), Flags::default(), Consent::Tell, terminal)?;
+        let bench = Bench::open(program, (project, &settings), self.found)?;
+        match request {
+            Request::Review { selection } => bench.review(&selection),
+            Request::Undo { steps } => bench.turn_back(Direction::Undo, steps),
+            Request::Redo { steps } => bench.turn_back(Direction::Redo, steps),
+            Request::Tasks
+            | Request::TaskOutput { .. }
+            | Request::TaskStop { .. }
+            | Request::Question
+            | Request::Answer { .. } => {
+                Err(Failure::fault("only the owner of a running session can say this"))
+            }
+        }
+    }
+
+    fn ask(&self, request: &Request) -> Result<Report, Failure> {
+        let id = self.found.id;
+        let unheard =
+            |fault| Failure::start(format!("session {id} runs and cannot be asked: {fault}"));
+        let mut peer = Peer::connect(&self.found.control()).map_err(unheard)?;
+        match peer.ask(request).map_err(unheard)? {
+            Reply::Report(report) => Ok(report),
+            Reply::Error(words) => {
+                Err(Failure::start(format!("session {id}: {}", visible_line(&words))))
+            }
+            Reply::Tasks(_)
+            | Reply::Output(_)
+            | Reply::Stopped(_)
+            | Reply::Question(_)
+            | Reply::Answered => {
+                Err(Failure::fault("the session answered something else; is it another version?"))
+            }
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Work comes back by review, goes out again by undo, and the model hears what was declined.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::input::scripted;
+use crate::kill::until;
+use crate::screen::Screen;
+use crate::yard::{Ran, Yard};
+
+const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n";
+
+/// A yard in which a session did this, and then says a word to whatever else it is told.
+fn worked(command: &str) -> Yard {
+    let yard = Yard::new();
+    yard.write("lines.txt", LINES);
+    yard.write("front/app.js", "front\n");
+    yard.write("back/app.py", "back\n");
+    yard.commit();
+    work(&yard, command);
+    yard
+}
+
+fn work(yard: &Yard, command: &str) {
+    scripted(
+        yard,
+        &json!({ "turns": [
+            { "tools": [{ "name": "run_command", "input": { "command": command } }] },
+            { "text": "done" }, { "text": "heard" } ] }),
+    );
+    yard.chock(&["run", "work"]).expect(0);
+}
+
+fn json_of(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.out).unwrap_or_else(|fault| panic!("{fault}: {}", ran.out))
+}
+
+fn read(yard: &Yard, name: &str) -> String {
+    fs::read_to_string(yard.project().join(name)).unwrap_or_else(|fault| fault.to_string())
+}
+
+/// The bodies of the records of a kind, in the newest session.
+fn bodies(yard: &Yard, kind: &str) -> Vec<Value> {
+    let records = yard.records().into_iter().filter(|record| record["kind"] == kind);
+    records.map(|record| record["body"].clone()).collect()
+}
+
+#[test]
+fn one_good_and_one_bad_change_of_a_file_are_told_apart() {
+    let yard = worked("sed -i 's/two/TWO/; s/nine/NINE/' lines.txt");
+    let diff = json_of(&yard.chock(&["diff", "--json"]).expect(0));
+    let hunk = |at: usize| diff["files"][0]["hunks"][at]["id"].as_str().expect("an id").to_owned();
+    let (good, bad) = (format!("lines.txt:{}", hunk(0)), format!("lines.txt:{}", hunk(1)));
+    let before = yard.fingerprint();
+    let words = ["review", "--accept", &good, "--reject", &bad, "--because", "nine is right"];
+    let ran = yard.chock(&[&words[..], &["--json"]].concat()).expect(0);
+    let report = json_of(&ran);
+    assert_eq!(report["written"], json!(["lines.txt"]));
+    assert_eq!((&report["left"], &report["refused"]), (&json!(["lines.txt"]), &json!([])));
+    assert_eq!(read(&yard, "lines.txt"), LINES.replace("two", "TWO"));
+
+    let reviewed = &bodies(&yard, "diff.reviewed")[0];
+    assert_eq!(reviewed["accepted"][0]["hunks"], json!([hunk(0)]), "{reviewed}");
+    assert_eq!(reviewed["declined"][0]["hunks"], json!([hunk(1)]));
+    assert_eq!(reviewed["declined"][0]["because"], "nine is right");
+    let kinds: Vec<_> = yard.records().iter().map(|record| record["kind"].clone()).collect();
+    let last = &kinds[kinds.len() - 3..];
+    assert_eq!(last, ["diff.reviewed", "approval.answered", "apply.done"]);
+    let record = report["record"].as_u64().expect("a record");
+    assert_eq!(yard.records().last().expect("a record")["seq"], record);
+
+    // The next request tells the model.
+    yard.chock(&["run", "--continue", "go on"]).expect(0);
+    let notices = bodies(&yard, "notice");
+    let text = notices[0]["text"].as_str().expect("words");
+    assert!(text.contains("Declined") && text.contains("nine is right"), "{text}");
+    yard.chock(&["sessions", "verify"]).expect(0);
+
+    let report = json_of(&yard.chock(&["undo", "--json"]).expect(0));
+    assert_eq!(report["written"], json!(["lines.txt"]));
+    assert_eq!(yard.fingerprint(), before);
+    let report = json_of(&yard.chock(&["redo", "--json"]).expect(0));
+    assert_eq!(report["written"], json!(["lines.txt"]));
+    assert_eq!(read(&yard, "lines.txt"), LINES.replace("two", "TWO"));
+    assert_eq!(bodies(&yard, "undo.done").len(), 2);
+    // The id that diff shows still names the change that is left.
+    yard.chock(&["review", "--accept", &bad]).expect(0);
+    assert_eq!(read(&yard, "lines.txt"), LINES.replace("two", "TWO").replace("nine", "NINE"));
+    let ran = yard.chock(&["undo", "--steps", "5"]).expect(0);
+    assert!(ran.out.contains("put back lines.txt"), "{}", ran.out);
+    assert_eq!(yard.fingerprint(), before);
+    let ran = yard.chock(&["undo"]).expect(1);
+    assert!(ran.err.contains("nothing to undo"), "{}", ran.err);
+}
+
+#[test]
+fn all_leaves_out_what_needs_its_own_accept_and_says_so() {
+    let yard = worked("echo 'touch pwned' > .envrc; echo x > plain; ln -s /etc out");
+    let report = json_of(&yard.chock(&["review", "--all", "--json"]).expect(0));
+    assert_eq!(report["written"], json!(["plain"]));
+    assert_eq!(report["left"], json!([".envrc", "out"]));
+    let notes = report["notes"].to_string();
+    assert!(notes.contains(".envrc") && notes.contains("a shell may run it"), "{notes}");
+    assert!(!yard.project().join(".envrc").exists() && !yard.project().join("out").exists());
+    let report = json_of(&yard.chock(&["review", "--accept", ".envrc", "--json"]).expect(0));
+    assert_eq!(report["written"], json!([".envrc"]));
+    let report = json_of(&yard.chock(&["review", "--accept", "out", "--json"]).expect(3));
+    assert_eq!(report["refused"][0]["path"], "out");
+    assert_eq!(report["written"], json!([]));
+}
+
+#[test]
+fn a_conflict_is_shown_from_both_sides_and_nothing_is_written() {
+    let yard = worked("sed -i 's/two/TWO/' lines.txt; echo x > new.txt");
+    yard.write("lines.txt", &LINES.replace("two", "zwei"));
+    let before = yard.fingerprint();
+    let ran = yard.chock(&["review", "--all"]).expect(3);
+    for words in
+        ["refused lines.txt: you changed the same lines", "  zwei", "  TWO", "all or nothing"]
+    {
+        assert!(ran.err.contains(words), "{words}: {}", ran.err);
+    }
+    assert_eq!(yard.fingerprint(), before);
+    // Changed elsewhere in the file, both come together.
+    yard.write("lines.txt", &LINES.replace("ten", "zehn"));
+    yard.chock(&["review", "--all"]).expect(0);
+    assert_eq!(read(&yard, "lines.txt"), LINES.replace("two", "TWO").replace("ten", "zehn"));
+}
+
+#[test]
+fn undo_touches_only_what_was_written() {
+    let yard = worked("cat missing.txt; echo changed > front/app.js");
+    yard.git(&["checkout", "-q", "-b", "other"]);
+    yard.write("missing.txt", "the person's\n");
+    yard.chock(&["review", "--accept", "front"]).expect(0);
+    yard.write("back/app.py", "edited since\n");
+    let reflog = yard.git(&["reflog", "--all"]);
+    yard.chock(&["undo"]).expect(0);
+    assert_eq!(read(&yard, "missing.txt"), "the person's\n");
+    assert_eq!(read(&yard, "back/app.py"), "edited since\n");
+    assert_eq!(read(&yard, "front/app.js"), "front\n");
+    assert_eq!(yard.git(&["reflog", "--all"]), reflog);
+    assert_eq!(yard.git(&["branch", "--show-current"]), "other\n");
+    // What changed since is named, and nothing is undone.
+    yard.chock(&["redo"]).expect(0);
+    yard.write("front/app.js", "edited\n");
+    let report = json_of(&yard.chock(&["undo", "--json"]).expect(3));
+    assert_eq!(report["refused"], json!([{"path": "front/app.js", "reason": "it changed since"}]));
+    assert_eq!(read(&yard, "front/app.js"), "edited\n");
+}
+
+#[test]
+fn what_is_no_change_is_named_and_nothing_is_written() {
+    let yard = worked("echo x > new.txt");
+    let before = yard.fingerprint();
+    for (words, expected) in [
+        (&["--accept", "nowhere"][..], "`nowhere` is not among the changes"),
+        (&["--accept", "new.txt:123456789abc"], "has no change `123456789abc`"),
+        (&["--reject", "lines.txt"], "`lines.txt` is not among the changes"),
+    ] {
+        let ran = yard.chock(&[&["review"], words].concat()).expect(1);
+        assert!(ran.err.contains(expected), "{}", ran.err);
+    }
+    assert_eq!(yard.fingerprint(), before);
+    let listed = json_of(&yard.chock(&["review", "--json"]).expect(0));
+    assert_eq!(listed["left"], json!(["new.txt"]));
+    assert_eq!(listed["files"][0]["path"], "new.txt");
+}
+
+#[test]
+fn a_row_that_denies_hand_backs_binds_the_person_as_well() {
+    let yard = worked("echo x > new.txt");
+    yard.write(
+        "chock.zon",
+        ".{ .policy = .{ .rules = .{ .{ .action = \"workspace.apply\", .decision = .deny } } } }",
+    );
+    let ran = yard.chock(&["review", "--all"]).expect(3);
+    assert!(ran.err.contains("workspace.apply"), "{}", ran.err);
+    assert!(!yard.project().join("new.txt").exists());
+}
+
+#[test]
+fn the_owner_of_a_running_session_does_it() {
+    let yard = Yard::new();
+    let call = |command: &str| json!({ "name": "run_command", "input": { "command": command } });
+    scripted(
+        &yard,
+        &json!({ "turns": [
+            { "tools": [call("echo session > new.txt")] },
+            { "tools": [call("until test -e /tmp/go; do sleep 0.1; done & sleep 981.5")] },
+            { "text": "done" } ] }),
+    );
+    let mut command = yard.command(&["run", "work"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program");
+    until("the second call runs", || {
+        let kinds: Vec<_> = match yard.logs().pop() {
+            Some(log) => {
+                fs::read_to_string(log).unwrap_or_default().lines().map(str::to_owned).collect()
+            }
+            None => Vec::new(),
+        };
+        kinds.iter().filter(|line| line.contains("\"tool.started\"")).count() == 2
+    });
+    let report = json_of(&yard.chock(&["review", "--all", "--json"]).expect(0));
+    assert_eq!(report["written"], json!(["new.txt"]));
+    assert_eq!(read(&yard, "new.txt"), "session\n");
+    yard.chock(&["undo"]).expect(0);
+    assert!(!yard.project().join("new.txt").exists());
+    yard.chock(&["redo"]).expect(0);
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).expect("a signal");
+    assert_eq!(child.wait().expect("an end").code(), Some(3));
+    assert_eq!(bodies(&yard, "apply.done").len(), 1);
+    assert_eq!(bodies(&yard, "undo.done").len(), 2);
+    yard.chock(&["sessions", "verify"]).expect(0);
+}
+
+#[test]
+fn a_person_walks_through_and_answers_change_by_change() {
+    let yard = worked(
+        "sed -i 's/two/TWO/; s/four/FOUR/; s/nine/NINE/' lines.txt; echo x > new.txt; rm a.txt",
+    );
+    let mut screen = Screen::start(&yard, &["review", "--color", "never"]);
+    screen.wait_for("[1/3] deleted a.txt");
+    screen.wait_for("Take this file?");
+    screen.press("c\n");
+    screen.wait_for("Why?");
+    screen.press("I need it\n");
+    screen.wait_for("[2/3] changed lines.txt");
+    screen.wait_for("Take change 1 of 2?");
+    screen.press("?\n");
+    screen.wait_for("split it into smaller");
+    screen.press("s\n");
+    screen.wait_for("Take change 1 of 3?");
+    screen.press("y\n");
+    screen.wait_for("Take change 2 of 3?");
+    screen.press("n\n");
+    screen.wait_for("Take change 3 of 3?");
+    screen.press("l\n");
+    screen.wait_for("[3/3] new new.txt");
+    screen.press("y\n");
+    screen.wait_for("Take 2 and decline 2 changes now?");
+    screen.press("y\n");
+    let (code, seen) = screen.end();
+    assert_eq!(code, Some(0), "{seen}");
+    assert_eq!(read(&yard, "lines.txt"), LINES.replace("two", "TWO"));
+    assert_eq!((read(&yard, "new.txt"), read(&yard, "a.txt")), ("x\n".into(), "alpha\n".into()));
+    let reviewed = &bodies(&yard, "diff.reviewed")[0];
+    assert_eq!(reviewed["declined"][0]["because"], "I need it", "{reviewed}");
+    assert_eq!(reviewed["declined"].as_array().map(Vec::len), Some(2));
+
+    // Anything but a yes at the end does nothing.
+    let before = yard.fingerprint();
+    let mut screen = Screen::start(&yard, &["review"]);
+    screen.wait_for("Take this file?");
+    screen.press("y\n");
+    screen.wait_for("Take change");
+    screen.press("q\n");
+    screen.wait_for("changes now?");
+    screen.press("\n");
+    let (code, seen) = screen.end();
+    assert_eq!(code, Some(0), "{seen}");
+    assert_eq!(yard.fingerprint(), before);
+}
+
+#[test]
+fn later_work_of_a_session_is_reviewed_on_top_of_what_was_taken() {
+    let yard = worked("sed -i 's/two/TWO/' lines.txt");
+    yard.chock(&["review", "--all"]).expect(0);
+    let ran = yard.chock(&["review"]).expect(0);
+    assert!(ran.err.contains("the project has it all"), "{}", ran.err);
+    let call =
+        json!({ "name": "run_command", "input": { "command": "sed -i 's/TWO/zwei/' lines.txt" } });
+    let turns = [
+        json!({ "text": "unused" }),
+        json!({ "text": "unused" }),
+        json!({ "tools": [call] }),
+        json!({ "text": "done" }),
+    ];
+    scripted(&yard, &json!({ "turns": turns[2..] }));
+    yard.chock(&["run", "--continue", "again"]).expect(0);
+    yard.chock(&["review", "--all"]).expect(0);
+    assert_eq!(read(&yard, "lines.txt"), LINES.replace("two", "zwei"));
+    yard.chock(&["undo"]).expect(0);
+    assert_eq!(read(&yard, "lines.txt"), LINES.replace("two", "TWO"));
+}
