@@ -223,7 +223,19 @@ impl Shelf {
     ///
     /// [`HandBackFault`].
     pub fn list(&self) -> Result<Vec<Kept>, HandBackFault> {
-        let steps = self.steps();
+        Self::list_in(&self.directory)
+    }
+
+    /// The same of the shelf in `directory`, without taking it.
+    ///
+    /// # Errors
+    ///
+    /// [`HandBackFault`].
+    pub fn list_in(directory: &Path) -> Result<Vec<Kept>, HandBackFault> {
+        let steps = directory.join("steps");
+        if !steps.exists() {
+            return Ok(Vec::new());
+        }
         let kept = |number| {
             let step = Step::read(&steps, number)?;
             let bytes = size::size_on_disk(&Step::place(&steps, number))

@@ -13,6 +13,7 @@ pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod tasks;
 pub(crate) mod undo;
+pub(crate) mod workspace;
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     Undo(undo::UndoArgs),
     /// Put back in what was undone last
     Redo(undo::UndoArgs),
+    /// Show what is kept of sessions and hand-backs, and clear it
+    Workspace(workspace::WorkspaceArgs),
     /// Show every setting in force and where it comes from
     Config(config::ConfigArgs),
     /// Show what Chock does, on a model that is built in

@@ -14,6 +14,7 @@ mod dirty;
 mod edits;
 mod git_inside;
 mod lifetime;
+mod model;
 mod overlay;
 mod picking;
 mod projects;

@@ -145,7 +145,7 @@ fn act(top: &Path, number: usize, old: Option<&Thing>, step: &Step) {
 }
 
 /// Chooses by `bits`, one for each file, mode and hunk in order.
-fn choose(changes: &ChangeSet, bits: &[bool]) -> Choice {
+pub(crate) fn choose(changes: &ChangeSet, bits: &[bool]) -> Choice {
     let mut choice = Choice::default();
     let mut bits = bits.iter().copied().cycle();
     let mut wanted = move || bits.next().unwrap_or(false);

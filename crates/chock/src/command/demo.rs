@@ -10,13 +10,17 @@ use std::thread;
 use std::time::Duration;
 
 use chock_log::{Entry, Log, Outcome, Verdict};
+use chock_workspace::Direction;
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure};
 use crate::found::Found;
+use crate::handback::Bench;
 use crate::house::{self, Plan};
 use crate::outside;
 use crate::program::Program;
+use crate::report::PathText;
+use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::show::{Show, View};
 use crate::terminal::{Terminal, Weight};
@@ -30,8 +34,9 @@ const CANARY: &str = "the-planted-secret";
 /// Show what Chock does, on a model that is built in
 ///
 /// In a temporary directory, an agent with a fixed script reads, edits, tests and
-/// commits in a cage, then tries three forbidden things. It needs no key and no
-/// network. It ends with 0 only if every one of them was refused.
+/// commits in a cage, then tries three forbidden things. Then part of its work is taken
+/// into the project, and undone. It needs no key and no network, and ends with 0 only if
+/// every forbidden thing was refused and the project is as it was.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
     /// Leave the directory, to look at it
@@ -120,12 +125,14 @@ fn tell(program: &Program, show: &Arc<Mutex<Show>>, args: &DemoArgs) -> Result<E
         return Err(Failure::fault(format!("the session ended early: {}", finish.detail)));
     }
     let refused = world.report(show, &found, &attempts)?;
+    let returned = world
+        .bring_back(show, &Bench::open(&program, (&project, &Settings::shipped()), &found)?)?;
     if args.keep {
         world.root.disable_cleanup(true);
         let kept = world.root.path().display();
         say(show, Weight::Quiet, &format!("\nKept in {kept}"));
     }
-    Ok(if refused { Exit::Finished } else { Exit::Fault })
+    Ok(if refused && returned { Exit::Finished } else { Exit::Fault })
 }
 
 fn say(show: &Arc<Mutex<Show>>, weight: Weight, line: &str) {
@@ -257,6 +264,36 @@ impl World {
         Ok(worked && all && intact && untouched && changed)
     }
 
+    /// Takes part of the work into the project, as `chock review` does, and undoes it.
+    fn bring_back(&self, show: &Arc<Mutex<Show>>, bench: &Bench) -> Result<bool, Failure> {
+        let greeting = self.project.join("greet.sh");
+        let before = fs::read(&greeting)?;
+        say(show, Weight::Strong, "\n5. You take what you want of it:");
+        say(show, Weight::Quiet, "   $ chock review --accept greet.sh --reject NOTES.md");
+        let word = |path: &str| PathText(path.as_bytes().to_vec());
+        let selection = Selection {
+            accept: vec![word("greet.sh")],
+            reject: vec![(word("NOTES.md"), "no notes, please".to_owned())],
+            ..Selection::default()
+        };
+        let taken = bench.review(&selection)?;
+        let is_taken = taken.written == [word("greet.sh")]
+            && fs::read(&greeting)?.windows(8).any(|piece| piece == b"Good day")
+            && !self.project.join("NOTES.md").exists();
+        let show_lines = |verb: &str, holds: bool, words: &str| {
+            let (weight, words) =
+                if holds { (Weight::Good, words) } else { (Weight::Bad, "WRONG") };
+            say(show, weight, &format!("   {verb} greet.sh: {words}"));
+        };
+        show_lines("wrote", is_taken, "the greeting is polite, and there are no notes");
+        say(show, Weight::Strong, "\n6. And it goes out again:");
+        say(show, Weight::Quiet, "   $ chock undo");
+        let undone = bench.turn_back(Direction::Undo, 1)?;
+        let is_undone = undone.written == [word("greet.sh")] && fs::read(&greeting)? == before;
+        show_lines("put back", is_undone, "the project is as it was");
+        Ok(is_taken && is_undone)
+    }
+
     fn was_refused(&self, outcome: Option<&Outcome>, kind: Kind) -> bool {
         let Some(outcome) = outcome else { return false };
         let kept = match kind {
@@ -287,11 +324,14 @@ fn script(attempts: &[Attempt; 3]) -> Value {
     let shell = |command: &str| json!({ "name": "run_command", "input": { "command": command } });
     let edit = json!({ "name": "edit_file", "input": {
         "path": "greet.sh", "old_string": "Hey $1", "new_string": "Good day, $1" } });
+    let note = json!({ "name": "write_file", "input": {
+        "path": "NOTES.md", "content": "The greeting is polite since today.\n" } });
     let tries: Vec<_> = attempts.iter().map(|attempt| shell(&attempt.command)).collect();
     json!({ "turns": [
         { "text": "I look at the script first.\n",
           "tools": [{ "name": "read_file", "input": { "path": "greet.sh" } }] },
         { "text": "A small edit, then the tests.\n", "tools": [edit, shell("sh test.sh")] },
+        { "text": "I leave a note.\n", "tools": [note] },
         { "text": "They pass, so I commit.\n",
           "tools": [shell("git commit -qam 'Be polite' && git log --oneline")] },
         { "text": "Now three things I should not be able to do.\n", "tools": tries },

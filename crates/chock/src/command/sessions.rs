@@ -1,8 +1,8 @@
 //! `chock sessions`: what was done in this project, and whether the logs still say so.
 
 mod export;
-mod remove;
-mod seal;
+pub(crate) mod remove;
+pub(crate) mod seal;
 mod verify;
 mod view;
 

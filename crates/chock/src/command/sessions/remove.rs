@@ -200,7 +200,7 @@ fn say(terminal: &mut Terminal, doomed: &Doomed, listed: Option<&Listed>) {
 }
 
 /// Asks, unless the words said yes already. Nobody to ask is a refusal.
-fn consent(terminal: &mut Terminal, question: &str, yes: bool) -> Result<(), Failure> {
+pub(crate) fn consent(terminal: &mut Terminal, question: &str, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
@@ -220,7 +220,7 @@ fn consent(terminal: &mut Terminal, question: &str, yes: bool) -> Result<(), Fai
 }
 
 /// Writes an amount of bytes for a person.
-fn bytes(count: u64) -> String {
+pub(crate) fn bytes(count: u64) -> String {
     match count {
         0..1_024 => format!("{count} B"),
         1_024..1_048_576 => format!("{:.1} KiB", count as f64 / 1024.0),

@@ -74,7 +74,7 @@ pub(super) fn run(
 }
 
 /// Keeps every writer from the log until the value is dropped.
-pub(super) fn hold(found: &Found) -> Result<chock_log::Held, Failure> {
+pub(crate) fn hold(found: &Found) -> Result<chock_log::Held, Failure> {
     Log::hold(&found.log).map_err(|fault| match fault {
         LogError::InUse { .. } => Failure {
             exit: Exit::Refused,

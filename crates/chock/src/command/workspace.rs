@@ -1,0 +1,153 @@
+//! `chock workspace`: what the copies, the hand-backs and the bases take of the disk.
+
+use std::path::PathBuf;
+
+use chock_workspace::{Shelf, remove_tree, size_on_disk};
+use serde_json::json;
+
+use super::sessions::remove::{bytes, consent};
+use super::sessions::seal::hold;
+use crate::exit::{Exit, Failure};
+use crate::found;
+use crate::handback;
+use crate::program::Program;
+use crate::terminal::{Terminal, Weight};
+
+/// Show what is kept of sessions and hand-backs, and clear it
+#[derive(Debug, clap::Args)]
+pub(crate) struct WorkspaceArgs {
+    #[command(subcommand)]
+    act: Option<Act>,
+
+    /// Print one JSON object a line
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// The project, if it is not the current directory
+    #[arg(long, global = true, value_name = "DIRECTORY")]
+    project: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Act {
+    /// List the copies, the hand-backs and the bases
+    List,
+    /// Remove the copy of a session, or what undo needs; logs stay
+    Clear(ClearArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ClearArgs {
+    /// The session's id or the end of it: its work can then not be reviewed or gone on with
+    #[arg(required_unless_present = "hand_backs")]
+    session: Option<String>,
+
+    /// Forget every hand-back of the project: none can then be undone
+    #[arg(long)]
+    hand_backs: bool,
+
+    /// Remove without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(crate) fn run(
+    program: &Program,
+    terminal: &mut Terminal,
+    args: &WorkspaceArgs,
+) -> Result<Exit, Failure> {
+    match &args.act {
+        None | Some(Act::List) => list(program, terminal, args),
+        Some(Act::Clear(words)) => clear(program, terminal, (args, words)),
+    }
+}
+
+fn list(program: &Program, terminal: &mut Terminal, args: &WorkspaceArgs) -> Result<Exit, Failure> {
+    let project = program.project(args.project.as_deref())?;
+    let sessions = program.places.sessions(project.root());
+    let mut total = 0;
+    for found in found::sessions(&sessions) {
+        let work = found.work();
+        if !work.exists() {
+            continue;
+        }
+        let (size, running) = (size_on_disk(&work).unwrap_or(0), handback::is_running(&found));
+        total += size;
+        if args.json {
+            let row = json!({
+                "kind": "workspace", "session": found.id.to_string(), "bytes": size, "running": running,
+            });
+            terminal.answer(&row.to_string())?;
+        } else {
+            let state = if running { "  running" } else { "" };
+            terminal.answer(&format!("workspace  {}  {:>10}{state}", found.id, bytes(size)))?;
+        }
+    }
+    let kept = Shelf::list_in(&handback::place(&sessions));
+    for step in kept.map_err(|fault| Failure::because(&fault))? {
+        total += step.bytes;
+        if args.json {
+            let row = json!({
+                "kind": "hand_back", "number": step.number, "session": step.session,
+                "files": step.files, "bytes": step.bytes, "undone": step.undone,
+            });
+            terminal.answer(&row.to_string())?;
+        } else {
+            let state = if step.undone { "  undone" } else { "" };
+            let (session, files) = (&step.session, step.files);
+            let size = bytes(step.bytes);
+            terminal.answer(&format!("hand-back  {session}  {size:>10}  {files} files{state}"))?;
+        }
+    }
+    let bases = size_on_disk(&program.places.cache.join("bases")).unwrap_or(0);
+    if args.json {
+        terminal.answer(&json!({ "kind": "bases", "bytes": bases }).to_string())?;
+    } else {
+        let (total, bases) = (bytes(total), bytes(bases));
+        let words = format!("{total} here, and {bases} of bases that all projects share");
+        terminal.say(Weight::Quiet, &words);
+    }
+    Ok(Exit::Finished)
+}
+
+fn clear(
+    program: &Program,
+    terminal: &mut Terminal,
+    (args, words): (&WorkspaceArgs, &ClearArgs),
+) -> Result<Exit, Failure> {
+    let project = program.project(args.project.as_deref())?;
+    let sessions = program.places.sessions(project.root());
+    let mut cleared = 0;
+    if let Some(name) = &words.session {
+        let found = found::session(&sessions, Some(name))?;
+        // Nobody can take the session up meanwhile.
+        let _held = hold(&found)?;
+        let question =
+            format!("The work of session {} can then not be reviewed. Remove it?", found.id);
+        consent(terminal, &question, words.yes)?;
+        cleared += size_on_disk(&found.work()).unwrap_or(0);
+        remove_tree(&found.work()).map_err(|fault| Failure::because(&fault))?;
+    }
+    if words.hand_backs {
+        let place = handback::place(&sessions);
+        if place.exists() {
+            let (mut shelf, recovered) =
+                Shelf::open(&place, &project).map_err(|fault| Failure::because(&fault))?;
+            if recovered.is_some() {
+                return Err(Failure::start(
+                    "a hand-back was cut short; chock undo settles it, then clear again",
+                ));
+            }
+            consent(terminal, "Nothing can then be undone. Forget it?", words.yes)?;
+            let kept = shelf.list().map_err(|fault| Failure::because(&fault))?;
+            cleared += kept.iter().map(|step| step.bytes).sum::<u64>();
+            shelf.clear().map_err(|fault| Failure::because(&fault))?;
+        }
+    }
+    if args.json {
+        terminal.answer(&json!({ "cleared": cleared }).to_string())?;
+    } else {
+        terminal.say(Weight::Plain, &format!("cleared {}", bytes(cleared)));
+    }
+    Ok(Exit::Finished)
+}
