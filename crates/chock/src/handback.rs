@@ -62,7 +62,7 @@ pub(crate) fn sight(
     snapshot: Option<&str>,
 ) -> Result<Option<Sight>, Failure> {
     let Some((start, newest)) = trees(session)? else { return Ok(None) };
-    let snapshot = snapshot.map_or(Ok(newest), |tree| parse(tree))?;
+    let snapshot = snapshot.map_or(Ok(newest), parse)?;
     let store = Store::open(&found.work()).map_err(|fault| Failure::because(&fault))?;
     let place = place(found.log.parent().unwrap_or(Path::new("/")));
     let accepted = Shelf::accepted_in(&place, &found.id.to_string())

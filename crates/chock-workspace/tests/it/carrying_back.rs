@@ -130,7 +130,8 @@ impl Field {
 
 pub(crate) fn granter(log: &Path) -> Granter {
     let clock = Box::new(|| "2026-01-01T00:00:00Z".parse().unwrap());
-    let options = Options { clock, redactor: Redactor::new([], [0; 32]), observer: None };
+    let redactor = Redactor::new([], [0; 32]);
+    let options = Options { clock, redactor, observer: None, courier: None };
     Log::open(log, options).unwrap().granter
 }
 

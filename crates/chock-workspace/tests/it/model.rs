@@ -138,7 +138,9 @@ impl Model {
         if !carried {
             return assert_eq!(after, before, "what was cut short is as before");
         }
-        let of = |tree: &Tree| written.iter().map(|name| (name.clone(), tree.get(name).cloned()));
+        let of = |tree: &Tree| -> BTreeMap<_, _> {
+            written.iter().map(|name| (name.clone(), tree.get(name).cloned())).collect()
+        };
         for name in NAMES.iter().filter(|name| !written.contains(**name)) {
             assert_eq!(after.get(*name), before.get(*name), "{name} was not to be written");
         }
@@ -148,7 +150,7 @@ impl Model {
                 assert!(left.lines().any(|other| other == line), "{name} lost `{line}`");
             }
         }
-        self.done.push(Done { before: of(&before).collect(), after: of(&after).collect() });
+        self.done.push(Done { before: of(&before), after: of(&after) });
         self.undone.clear();
     }
 
