@@ -144,7 +144,7 @@ impl Bench {
         (project, settings): (&Project, &Settings),
         found: &Found,
     ) -> Result<Self, Failure> {
-        let opened = house::open_quiet_log(program, found)?;
+        let opened = house::open_quiet_log(program, found, settings)?;
         let standing = Standing {
             table: settings.table.clone(),
             lineage: Lineage::main(),
