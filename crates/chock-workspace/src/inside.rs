@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::facts::Facts;
 use crate::person::Person;
 use crate::refs::{Refs, Target};
-use crate::{OBJECTS_INSIDE, WorkspaceFault, config_text, files};
+use crate::{OBJECTS_INSIDE, WorkspaceFault, config_text, files, leftovers};
 
 /// Who commits in the session of a person whom git does not know. The domain is one that
 /// RFC 2606 keeps from ever being real.
@@ -137,12 +137,13 @@ fn subsections(out: &mut config_text::Writer, facts: &Facts, section: &str, keys
     }
 }
 
-/// The project's patterns, and one for each covered path: git looks for new files in none.
+/// The project's patterns, one for rests of renames, and one for each covered path: git looks for new files in none.
 fn exclude(contents: &Contents<'_>) -> Vec<u8> {
     let mut text = contents.exclude.to_vec();
     if !text.is_empty() && !text.ends_with(b"\n") {
         text.push(b'\n');
     }
+    text.extend_from_slice(leftovers::PATTERN);
     for path in contents.covered() {
         text.extend_from_slice(&[b"/", pattern(path).as_bytes(), b"\n"].concat());
     }

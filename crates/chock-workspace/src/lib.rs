@@ -49,6 +49,7 @@ mod inside;
 mod json;
 mod keep;
 mod layout;
+mod leftovers;
 mod links;
 mod make;
 mod merge;

@@ -15,6 +15,7 @@ use crate::ignored::{Ignored, PATTERNS_BYTES_MAX, Source};
 use crate::keep::{
     DIRECTORY, Edits, Entry, FILE, Keep, KeepFault, LINK, PROGRAM, SUBMODULE, store_fault,
 };
+use crate::leftovers;
 use crate::upper::{self, Found, Marks};
 use crate::{
     Flag, NOTED_MAX, SNAPSHOT_BYTES_MAX, SNAPSHOT_DEPTH_MAX, SNAPSHOT_FILE_BYTES_MAX,
@@ -169,6 +170,11 @@ impl<'a> Scan<'a> {
         let start = entry(trees.start.as_ref(), name.to_bytes());
         match found {
             Found::Whiteout => Ok(Some(None)),
+            Found::Directory
+                if lower.is_none() && start.is_none() && leftovers::is_one(name.to_bytes()) =>
+            {
+                Ok(None)
+            }
             Found::Directory => self.child(directory, name, place, (lower, start)),
             Found::Special => {
                 self.skip(SkipReason::Special);

@@ -11,7 +11,7 @@ use crate::store::NOTES;
 use crate::wishes::{self, Made};
 use crate::{
     Bind, CoverRow, Covered, Layout, Method, Notice, Owner, Project, Snapshot, SnapshotFault,
-    Store, StoreFault, TreeId, bare, dirty, make, notes, remove, size,
+    Store, StoreFault, TreeId, bare, dirty, leftovers, make, notes, remove, size,
 };
 
 /// How to make a workspace.
@@ -110,6 +110,9 @@ impl Workspace {
         }
         let store = Store::at(session);
         bare::sweep(store.directory())?;
+        if record.method == Method::Overlay {
+            leftovers::sweep(&make::top(session, record.method))?;
+        }
         make::base(project, store.directory(), &record)?;
         let sights = wishes::again(project, session, &record, (covered, binds))?;
         for path in sights.names(project) {

@@ -8,11 +8,12 @@ use rustix::fs::{Gid, Uid};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use super::cgroup::{self, Leaf};
 use super::disk::Watch;
 use super::order::{Packed, Streams};
 use super::parent::Keeper;
 use super::talk::Report;
-use crate::{Applied, Call, Ended, Finished, LimitKind, Program, SandboxFault, Stdio};
+use crate::{Applied, Call, Ended, Finished, Layer, LimitKind, Program, SandboxFault, Stdio};
 
 /// How much of the output is read at once: what a pipe holds.
 const PIECE: usize = 64 * 1024;
@@ -23,7 +24,12 @@ const END_MAX: Duration = Duration::from_secs(30);
 
 /// A cell after its call. Dropping it hangs up, and lets the kernel take it down.
 #[derive(Debug)]
-pub(crate) struct Held(#[expect(dead_code, reason = "held for its drop")] OwnedFd);
+pub(crate) struct Held {
+    #[expect(dead_code, reason = "held for its drop")]
+    socket: OwnedFd,
+    #[expect(dead_code, reason = "held for its drop, after the socket's")]
+    leaf: Option<Leaf>,
+}
 
 /// Why a call was told to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,25 +56,60 @@ pub(crate) fn run(
     let started = Instant::now();
     let wall_time = call.wall_time.unwrap_or(Duration::MAX).min(keeper.wall_time);
     let deadline = started.checked_add(wall_time);
-    let socket = keeper.take_cell()?;
+    let (socket, leaf) = keeper.take_cell()?;
     let mut output = Output::open(call.stdio, keeper)?;
     // A cell that failed to confine itself hangs up; its report says more than this error.
     let sent = order.send(socket.as_fd(), &output.streams());
     output.hand_over();
     let mut heard = Heard::default();
-    let ends = Ends { deadline, cancel: call.cancel.descriptor(), disk: keeper.disk.watch() };
-    let stopped = listen(&socket, &mut output, &mut heard, ends)?;
+    let disk = keeper.disk.watch();
+    if let Some(group) = keeper.group.as_ref().filter(|_| disk.is_alone()) {
+        group.forget_kills();
+    }
+    let mut ends = Ends { deadline, cancel: call.cancel.descriptor(), disk };
+    let stopped = listen(&socket, &mut output, &mut heard, &mut ends)?;
     output.drain();
     let duration = started.elapsed();
     keeper.refill();
     sent.map_err(|errno| SandboxFault::Talk { step: "send the order", source: errno.into() })?;
     let status = heard.status.ok_or(SandboxFault::Lost { what: "the end of a cell" })?;
-    let (ended, limits) = conclude(status, stopped, heard.not_started, keeper.memory_ran_out());
+    // Its init is alive until the socket is dropped.
+    let own = leaf.as_ref().filter(|leaf| leaf.holds_a_process());
+    let memory = memory_ran_out(keeper, own, &ends.disk, status);
+    drop(ends);
+    let (ended, limits) = conclude(status, stopped, heard.not_started, memory);
     let mut layers = keeper.layers().to_vec();
+    if own.is_some() {
+        layers.iter_mut().for_each(add_own_group);
+    }
     layers.retain(|held| heard.layers.iter().all(|applied| applied.layer != held.layer));
     layers.append(&mut heard.layers);
     layers.sort_by_key(|applied| applied.layer);
-    Ok(Finished { ended, limits, layers, duration, cell: Held(socket) })
+    Ok(Finished { ended, limits, layers, duration, cell: Held { socket, leaf } })
+}
+
+/// Says whether it was this call whose process was killed for want of memory.
+///
+/// The group of a whole session counts for all of its calls, so beside others only a call
+/// that ended as one does after a kill is named.
+fn memory_ran_out(keeper: &Keeper, leaf: Option<&Leaf>, disk: &Watch<'_>, status: i32) -> bool {
+    let Some(group) = &keeper.group else { return false };
+    match leaf {
+        Some(leaf) => leaf.memory_ran_out(),
+        None => (disk.is_alone() || was_killed(status)) && group.memory_ran_out(),
+    }
+}
+
+/// Says whether a program, or what a shell ran last, was killed.
+fn was_killed(status: i32) -> bool {
+    let (signal, code) = (status & 0x7f, (status >> 8) & 0xff);
+    signal == libc::SIGKILL || (signal == 0 && code == 128 + libc::SIGKILL)
+}
+
+fn add_own_group(applied: &mut Applied) {
+    if applied.layer == Layer::ControlGroup {
+        applied.proof = format!("{}, {}", applied.proof, cgroup::OF_A_CALL);
+    }
 }
 
 /// What ends a call before its program does.
@@ -83,15 +124,16 @@ fn listen(
     socket: &OwnedFd,
     output: &mut Output<'_>,
     heard: &mut Heard,
-    ends: Ends<'_>,
+    ends: &mut Ends<'_>,
 ) -> Result<Option<Stopped>, SandboxFault> {
     let mut stopped = None;
-    let Ends { mut deadline, cancel, mut disk } = ends;
+    let Ends { deadline, cancel, disk } = ends;
+    let mut deadline = *deadline;
     while heard.status.is_none() {
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         let look = disk.due().map(|at| at.saturating_duration_since(Instant::now()));
         let first = left.into_iter().chain(look).min();
-        let ready = wait(socket, output, stopped.is_none().then_some(&cancel), first)?;
+        let ready = wait(socket, output, stopped.is_none().then_some(&*cancel), first)?;
         // Asked here and not by the wait, which never waits while a program prints and prints.
         let late = left == Some(Duration::ZERO);
         let limit = disk.look();

@@ -1,13 +1,20 @@
-//! Memory and process limits of a whole session, where a control group can be had.
+//! Memory and process limits of a session and of each call, where a control group can be had.
 //!
 //! Chock makes the group and removes it; the stub joins it before it starts anything, so that
-//! moving a process, which waits for the kernel's grace period, is paid once a session.
+//! moving a process, which waits for the kernel's grace period, is paid once a session. In
+//! version 2 every cell is made in a leaf of its own: `clone3` moves nobody.
 
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileExt, chown};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use rustix::process::Pid;
+
+use super::ids::Ids;
 use crate::{Applied, Layer, Limits};
 
 /// A session's group: one directory in version 2, one for each controller in version 1.
@@ -17,30 +24,78 @@ pub(super) struct Group {
     /// The file that counts processes killed for want of memory.
     events: Option<File>,
     seen: AtomicU64,
+    leaves: Leaves,
+}
+
+/// What leaves are made of.
+#[derive(Debug)]
+struct Leaves {
+    /// The directory to make them in, once it can have limited ones.
+    place: Option<PathBuf>,
+    owner: Ids,
+    memory: u64,
+    processes: u64,
+    made: AtomicU64,
+    /// Those whose cells were let go, to be removed when the kernel has taken them down.
+    left: std::sync::Arc<Mutex<Vec<PathBuf>>>,
+}
+
+/// The group of one cell. Dropping it has it removed later.
+#[derive(Debug)]
+pub(super) struct Leaf {
+    directory: File,
+    path: PathBuf,
+    events: Option<File>,
+    left: std::sync::Arc<Mutex<Vec<PathBuf>>>,
 }
 
 /// What a group limits, as `name = value`, by the version of its hierarchy.
 const EVENTS: [&str; 2] = ["memory.events", "memory.oom_control"];
+
+/// The group of the stub and the keeper, since one with processes cannot have limited leaves.
+const KEEPER: &str = "keeper";
+
+/// Every leaf begins so; a number follows.
+const CELL: &str = "cell-";
+
+/// How a call says that it is in a leaf.
+pub(super) const OF_A_CALL: &str = "each call in a group of its own";
+
+/// How long is waited for the stub to step aside.
+const ASIDE_MAX: u32 = 200;
+
+/// The init of a cell, and what prepares its renames, on top of a call's processes.
+const OF_A_CELL: u64 = 8;
 
 /// Every group of Chock's begins so; the owner's pid follows.
 const PREFIX: &str = "chock-";
 
 impl Group {
     /// Makes a group with these limits; `None` where none can be had.
-    pub(super) fn make(limits: &Limits) -> Option<Self> {
+    pub(super) fn make(limits: &Limits, owner: Ids) -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let hierarchies = hierarchies(&mounts, &own);
         let mut directories: Vec<PathBuf> = Vec::new();
+        let mut place = None;
         for hierarchy in &hierarchies {
             directories.extend(hierarchy.make(limits));
             if hierarchy.version == Version::Two && !directories.is_empty() {
+                place = directories.first().filter(|group| has_controllers(group)).cloned();
                 break;
             }
         }
         let events = directories.iter().flat_map(|it| EVENTS.map(|name| it.join(name)));
         let events = events.into_iter().find_map(|path| File::open(path).ok());
-        let group = Self { directories, events, seen: AtomicU64::new(0) };
+        let leaves = Leaves {
+            place: place.filter(|group| prepare(group, owner)),
+            owner,
+            memory: limits.memory_bytes,
+            processes: limits.processes.saturating_add(OF_A_CELL),
+            made: AtomicU64::new(0),
+            left: std::sync::Arc::default(),
+        };
+        let group = Self { directories, events, seen: AtomicU64::new(0), leaves };
         (!group.directories.is_empty()).then_some(group)
     }
 
@@ -49,19 +104,114 @@ impl Group {
         &self.directories
     }
 
+    /// Lets the group have limited leaves, once the stub and the keeper have stepped aside.
+    pub(super) fn divide(&mut self) {
+        let Some(place) = &self.leaves.place else { return };
+        for _ in 0..ASIDE_MAX {
+            if fs::write(place.join("cgroup.subtree_control"), "+memory +pids").is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.leaves.place = None;
+    }
+
+    /// Makes a leaf for a cell; nothing where there are none.
+    pub(super) fn leaf(&self) -> Option<Leaf> {
+        let Leaves { place, owner, memory, processes, made, left } = &self.leaves;
+        let place = place.as_ref()?;
+        left.lock().ok()?.retain(|path| fs::remove_dir(path).is_err());
+        let path = place.join(format!("{CELL}{}", made.fetch_add(1, Ordering::Relaxed)));
+        fs::create_dir(&path).ok()?;
+        let write = |name: &str, value: u64| fs::write(path.join(name), value.to_string()).is_ok();
+        let limited = write("memory.max", *memory) && write("pids.max", *processes);
+        let given = limited && give(&path, *owner);
+        let _ = write("memory.swap.max", 0);
+        let directory = File::open(&path).ok().filter(|_| given);
+        let Some(directory) = directory else {
+            let _ = fs::remove_dir(&path);
+            return None;
+        };
+        let events = File::open(path.join(EVENTS[0])).ok();
+        Some(Leaf { directory, path, events, left: std::sync::Arc::clone(left) })
+    }
+
+    /// Forgets the kills up to now: they are no later call's.
+    pub(super) fn forget_kills(&self) {
+        self.seen.store(self.kills(), Ordering::Relaxed);
+    }
+
     /// Says whether a process was killed for want of memory since this was asked last.
     pub(super) fn memory_ran_out(&self) -> bool {
-        let mut text = [0; 1024];
-        let length = self.events.as_ref().and_then(|file| file.read_at(&mut text, 0).ok());
-        let text = String::from_utf8_lossy(&text[..length.unwrap_or(0)]);
-        let count = kills(&text);
+        let count = self.kills();
         self.seen.swap(count, Ordering::Relaxed) < count
     }
+
+    fn kills(&self) -> u64 {
+        self.events.as_ref().map_or(0, kills_in)
+    }
+}
+
+impl Leaf {
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
+    /// Says whether a process is in it, as the kernel sees it.
+    pub(super) fn holds_a_process(&self) -> bool {
+        let events = fs::read_to_string(self.path.join("cgroup.events")).unwrap_or_default();
+        events.lines().any(|line| line == "populated 1")
+    }
+
+    /// Says whether a process of the cell was killed for want of memory.
+    pub(super) fn memory_ran_out(&self) -> bool {
+        self.events.as_ref().is_some_and(|events| kills_in(events) > 0)
+    }
+}
+
+impl Drop for Leaf {
+    fn drop(&mut self) {
+        if let Ok(mut left) = self.left.lock() {
+            left.push(std::mem::take(&mut self.path));
+        }
+    }
+}
+
+/// Makes the place where stub and keeper go, and lets the session's user make processes in leaves.
+fn prepare(group: &Path, owner: Ids) -> bool {
+    let aside = group.join(KEEPER);
+    fs::create_dir(&aside).is_ok() && give(group, owner) && give(&aside, owner)
+}
+
+/// Lets the session's user put processes into a group: it has no way to name another one.
+fn give(group: &Path, owner: Ids) -> bool {
+    let is_owner = rustix::process::geteuid().as_raw() == owner.uid;
+    is_owner || chown(group.join("cgroup.procs"), Some(owner.uid), Some(owner.gid)).is_ok()
+}
+
+/// Takes the stub and the keeper out of the group itself, where it is to have leaves.
+pub(super) fn step_aside(directories: &[PathBuf], keeper: Pid) {
+    for directory in directories {
+        let aside = directory.join(KEEPER).join("cgroup.procs");
+        // Where that fails there are no leaves: limits are the one best-effort layer.
+        let _ = fs::write(&aside, keeper.as_raw_nonzero().to_string());
+        let _ = fs::write(&aside, "0");
+    }
+}
+
+fn kills_in(events: &File) -> u64 {
+    let mut text = [0; 1024];
+    let length = events.read_at(&mut text, 0).unwrap_or(0);
+    kills(&String::from_utf8_lossy(&text[..length]))
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
+        for leaf in self.leaves.left.lock().iter().flat_map(|left| left.iter()) {
+            let _ = fs::remove_dir(leaf);
+        }
         for directory in &self.directories {
+            let _ = fs::remove_dir(directory.join(KEEPER));
             // Refused while something lives in it; the next session's start sweeps again.
             let _ = fs::remove_dir(directory);
         }
@@ -166,6 +316,9 @@ fn sweep(place: &Path) {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
         if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            for leaf in fs::read_dir(entry.path()).into_iter().flatten().flatten() {
+                let _ = fs::remove_dir(leaf.path());
+            }
             let _ = fs::remove_dir(entry.path());
         }
     }

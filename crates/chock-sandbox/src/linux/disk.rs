@@ -142,11 +142,13 @@ impl Disk {
         let mut calls = self.lock_calls();
         calls.next += 1;
         let number = calls.next;
+        let began_alone = calls.running.is_empty();
         calls.running.push(number);
         let (now, rooms) = (Instant::now(), self.rooms());
         Watch {
             disk: self,
             number,
+            began_alone,
             ended: calls.ended,
             start: rooms.clone(),
             last: (now, rooms),
@@ -285,6 +287,7 @@ fn written(cage: &Cage) -> impl Iterator<Item = &Path> {
 pub(super) struct Watch<'a> {
     disk: &'a Disk,
     number: u64,
+    began_alone: bool,
     /// How many calls a limit had ended when `start` was taken.
     ended: u64,
     start: Vec<Room>,
@@ -296,6 +299,12 @@ pub(super) struct Watch<'a> {
 }
 
 impl Watch<'_> {
+    /// Says whether no other call ran since this one began.
+    pub(super) fn is_alone(&self) -> bool {
+        let calls = self.disk.lock_calls();
+        self.began_alone && calls.next == self.number
+    }
+
     /// Returns when to look next; never for a call that is to end.
     pub(super) fn due(&self) -> Option<Instant> {
         (!self.fired && !self.disk.systems.is_empty()).then_some(self.due)

@@ -194,21 +194,26 @@ fn settle(ruleset: OwnedFd) -> Result<(), Fail> {
 /// Makes a cell for each request; a closed socket ends the session.
 fn serve(control: BorrowedFd<'_>, setup: &Setup) {
     let mut request = [0; 8];
-    while let Ok(Some(_)) = talk::receive(control, &mut request) {
-        if make_cell(control, setup).is_err() {
+    while let Ok(Some((_, beside))) = talk::receive(control, &mut request) {
+        let group = beside.into_iter().next();
+        if make_cell(control, setup, group).is_err() {
             return;
         }
     }
 }
 
-fn make_cell(control: BorrowedFd<'_>, setup: &Setup) -> Result<(), Errno> {
+/// Makes a cell, in a control group of its own if there is one.
+fn make_cell(control: BorrowedFd<'_>, setup: &Setup, group: Option<OwnedFd>) -> Result<(), Errno> {
     let kind = SocketType::SEQPACKET;
     let (chocks, cells) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)?;
     // Before the cell is there: the order then waits in the socket, and nobody waits for a
     // message that says the cell is ready.
     Report::Cell.send(control, &[chocks.as_fd()])?;
     drop(chocks);
-    match clone_patiently() {
+    // Groups are the one best-effort layer. What was refused is tried without; Chock sees that
+    // the group is empty.
+    let into_group = group.and_then(|group| sys::clone_into(cell::NAMESPACES, group.as_fd()).ok());
+    match into_group.map_or_else(clone_patiently, Ok) {
         Ok(None) => cell::run(setup, cells.as_fd()),
         Ok(Some(_)) => Ok(()),
         Err(errno) => {

@@ -1,5 +1,6 @@
 //! Chock's side: starts a keeper and takes cells from it.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -11,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-use super::cgroup::Group;
+use super::cgroup::{Group, Leaf};
 use super::disk::Disk;
 use super::ids::{self, Ids};
 use super::plan::Plan;
@@ -36,14 +37,14 @@ pub(crate) struct Keeper {
     pub(super) disk: Disk,
     stub: Child,
     /// Removed after the stub has ended.
-    group: Option<Group>,
+    pub(super) group: Option<Group>,
 }
 
 /// The control socket, and the cells that were asked for over it.
 #[derive(Debug)]
 struct Line {
     control: Option<OwnedFd>,
-    asked: usize,
+    asked: VecDeque<Option<Leaf>>,
     warm: usize,
 }
 
@@ -63,7 +64,7 @@ impl Keeper {
         let ids = whom(user)?;
         let start = |step| move |errno: Errno| SandboxFault::Start { step, source: errno.into() };
         let group = match containment {
-            Containment::BestEffort => Group::make(&cage.limits),
+            Containment::BestEffort => Group::make(&cage.limits, ids),
             Containment::ProcessLimits => None,
         };
         let groups = group.as_ref().map(|it| it.directories().to_vec()).unwrap_or_default();
@@ -76,10 +77,13 @@ impl Keeper {
         let disk = Disk::open(cage)?;
         let stub = spawn(program, theirs)?;
         let disk = disk.of_session(stub.id());
-        let line = Line { control: Some(control), asked: 0, warm };
+        let line = Line { control: Some(control), asked: VecDeque::new(), warm };
         let (line, wall_time) = (Mutex::new(line), cage.limits.wall_time);
         let mut keeper = Self { line, layers: Vec::new(), ids, wall_time, disk, stub, group };
         keeper.layers = keeper.wait_until_ready()?;
+        if let Some(group) = &mut keeper.group {
+            group.divide();
+        }
         keeper.refill();
         Ok(keeper)
     }
@@ -103,21 +107,16 @@ impl Keeper {
         }
     }
 
-    /// Says whether the session's memory ran out since this was asked last.
-    pub(super) fn memory_ran_out(&self) -> bool {
-        self.group.as_ref().is_some_and(Group::memory_ran_out)
-    }
-
     /// Returns the socket of a cell: one that was asked for before, or a new one.
-    pub(super) fn take_cell(&self) -> Result<OwnedFd, SandboxFault> {
+    pub(super) fn take_cell(&self) -> Result<(OwnedFd, Option<Leaf>), SandboxFault> {
         let mut line = self.line.lock().expect("invariant: nothing panics while it holds the line");
-        if line.asked == 0 {
-            line.ask()?;
+        if line.asked.is_empty() {
+            line.ask(self.group.as_ref())?;
         }
         let (report, descriptors) = line.receive()?;
-        line.asked -= 1;
+        let leaf = line.asked.pop_front().flatten();
         match (report, descriptors.into_iter().next()) {
-            (Report::Cell, Some(socket)) => Ok(socket),
+            (Report::Cell, Some(socket)) => Ok((socket, leaf)),
             _ => Err(SandboxFault::Lost { what: "a cell" }),
         }
     }
@@ -125,9 +124,9 @@ impl Keeper {
     /// Asks for as many cells as are to be kept ready; does not wait for them.
     pub(super) fn refill(&self) {
         let mut line = self.line.lock().expect("invariant: nothing panics while it holds the line");
-        while line.asked < line.warm {
+        while line.asked.len() < line.warm {
             // A keeper that is gone shows at the next call.
-            if line.ask().is_err() {
+            if line.ask(self.group.as_ref()).is_err() {
                 return;
             }
         }
@@ -135,12 +134,15 @@ impl Keeper {
 }
 
 impl Line {
-    fn ask(&mut self) -> Result<(), SandboxFault> {
+    fn ask(&mut self, group: Option<&Group>) -> Result<(), SandboxFault> {
         let gone = SandboxFault::Lost { what: "the keeper" };
         let control = self.control.as_ref().ok_or(gone)?;
-        talk::send(control.as_fd(), b"cell", &[])
+        let leaf = group.and_then(Group::leaf);
+        let beside: Vec<_> = leaf.iter().map(Leaf::descriptor).collect();
+        talk::send(control.as_fd(), b"cell", &beside)
             .map_err(|_| SandboxFault::Lost { what: "the keeper" })?;
-        self.asked += 1;
+        drop(beside);
+        self.asked.push_back(leaf);
         Ok(())
     }
 

@@ -75,6 +75,7 @@ fn start(control: BorrowedFd<'_>, hands: &'static [Hand]) -> Result<(), Fail> {
             keeper::run(Start { plan, ids, sources, outside, alive, layers, hands })
         }
         Some(child) => {
+            cgroup::step_aside(&plan.groups, child);
             // The control socket is the keeper's alone: its closing must reach the keeper.
             ids::silence(0..=2).map_err(at("close the control socket"))?;
             let _ = rustix::io::retry_on_intr(|| waitpid(Some(child), WaitOptions::empty()));

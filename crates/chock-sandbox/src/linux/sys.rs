@@ -33,6 +33,42 @@ pub(super) fn clone(namespaces: c_int) -> Answer<Option<rustix::process::Pid>> {
     Ok(rustix::process::Pid::from_raw(i32::try_from(pid).expect("invariant: a pid fits an int")))
 }
 
+/// The argument of `clone3`, as of the version that knows control groups.
+#[repr(C)]
+#[derive(Default)]
+struct CloneArguments {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+    set_tid: u64,
+    set_tid_size: u64,
+    cgroup: u64,
+}
+
+/// As [`clone`], and the child starts in this control group of version 2.
+pub(super) fn clone_into(
+    namespaces: c_int,
+    group: BorrowedFd<'_>,
+) -> Answer<Option<rustix::process::Pid>> {
+    /// `CLONE_INTO_CGROUP`, beyond an int.
+    const INTO_GROUP: u64 = 1 << 33;
+    let arguments = CloneArguments {
+        flags: u64::from(namespaces.unsigned_abs()) | INTO_GROUP,
+        exit_signal: u64::from(libc::SIGCHLD.unsigned_abs()),
+        cgroup: group.as_raw_fd().unsigned_abs().into(),
+        ..CloneArguments::default()
+    };
+    let size = size_of::<CloneArguments>();
+    // SAFETY: as for `clone`; `arguments` is readable for `size` bytes.
+    let pid = answer(unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size) })?;
+    Ok(rustix::process::Pid::from_raw(i32::try_from(pid).expect("invariant: a pid fits an int")))
+}
+
 /// Ends this process at once, without destructors or buffers of the copied parent.
 pub(super) fn exit_now(code: i32) -> ! {
     // SAFETY: it takes any code and touches no memory.

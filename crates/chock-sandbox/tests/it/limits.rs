@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::calls::check_in;
+use crate::yard::{Who, Yard, calls};
 
 fn shell(script: &str) -> serde_json::Value {
     json!({ "argv": ["bash", "-c", script] })
@@ -72,4 +73,34 @@ fn memory_is_limited_by_a_control_group_where_there_is_one() {
         assert_eq!(seen.ended, "Limit(Memory)", "{seen:?}");
         assert_eq!(seen.said["limits"], json!(["memory"]));
     });
+}
+
+#[test]
+fn the_call_that_ran_out_of_memory_is_named_and_not_the_one_beside_it() {
+    // The other one ends between the kill and the end of the call that it happened to.
+    let script = "mkdir /tmp/first 2>/dev/null || { sleep 1; exit 0; }; sleep 0.3; \
+                  /opt/probe/cage-probe try allocate 400; c=$?; sleep 2; exit $c";
+    let pair = json!({ "argv": ["bash", "-c", script], "threads": 2 });
+    let later = shell("exit 3");
+    for who in Who::all() {
+        let yard = Yard::new(*who);
+        let limits = json!({ "memory_bytes": 64 << 20 });
+        let said = yard.caged(json!({ "limits": limits, "warm": 1, "calls": [pair, later] }));
+        let seen = calls(&said);
+        assert_eq!(seen.len(), 3, "{said:?}");
+        let proof = |layer: &serde_json::Value| {
+            (layer["layer"] == "control_group").then(|| layer["proof"].as_str().map(str::to_owned))
+        };
+        let layers = seen[0].said["layers"].as_array();
+        let layers = layers.unwrap_or_else(|| panic!("{who:?}: {said:?}"));
+        let Some(proof) = layers.iter().find_map(proof).flatten() else {
+            println!("{who:?}: not tried: no control group can be had");
+            continue;
+        };
+        println!("{who:?}: {proof}");
+        let ends: Vec<_> = seen.iter().map(|call| call.ended.as_str()).collect();
+        assert_eq!(ends, ["Exited(0)", "Exited(137)", "Exited(3)"], "{seen:?}");
+        let limits: Vec<_> = seen.iter().map(|call| call.said["limits"].clone()).collect();
+        assert_eq!(limits, [json!([]), json!(["memory"]), json!([])], "{seen:?}");
+    }
 }

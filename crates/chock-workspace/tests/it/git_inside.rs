@@ -26,7 +26,7 @@ fn refs_remotes_and_patterns_come_along_and_secrets_do_not() {
     assert!(packed.contains(" refs/heads/topic\n"), "{packed}");
     assert!(!packed.contains("stash") && !packed.contains("replace"), "{packed}");
     assert_eq!(read("refs/remotes/origin/HEAD"), "ref: refs/remotes/origin/main\n");
-    assert_eq!(read("info/exclude"), "*.swp\n");
+    assert_eq!(read("info/exclude"), "*.swp\n.chock-rename-*-*/\n");
     let config = read("config");
     assert!(config.contains("url = \"https://host.invalid/a.git\""), "{config}");
     assert!(config.contains("checkStat = \"minimal\""), "{config}");

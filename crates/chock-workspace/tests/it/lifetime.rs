@@ -205,3 +205,44 @@ fn the_store_is_readable_beside_a_running_session() {
     assert_eq!(rows(&changes), ["added new"]);
     assert!(Store::open(&yard.path("state/none.work")).is_err());
 }
+
+/// A rename that is killed in the middle leaves its copy: never a change, and gone or finished
+/// when the session is opened again.
+#[test]
+fn rests_of_a_killed_rename_are_no_change_and_are_swept() {
+    let yard = Yard::filled();
+    yard.write("dir/kept", "base\n");
+    yard.write("dir/sub/deep", "base\n");
+    yard.commit("a directory");
+    let workspace = yard.workspace();
+    let upper = top(&workspace);
+    put(&upper, "new", "x\n");
+    // Killed while it copied.
+    put(&upper, ".chock-rename-12-0/kept", "half");
+    put(&upper, "new-directory/.chock-rename-12-1/kept", "half");
+    // Killed while it removed the original: `dir/sub` is already gone, the copy is whole.
+    put(&upper, ".chock-rename-13-0/kept", "base\n");
+    put(&upper, ".chock-rename-13-0/sub/deep", "changed\n");
+    let mark = |name: &str, value: &[u8], at: &str| {
+        rustix::fs::setxattr(upper.join(at), name, value, rustix::fs::XattrFlags::empty()).unwrap();
+    };
+    mark("user.chock.rename", b"dir", ".chock-rename-13-0");
+    put(&upper, "dir/sub/gone", "");
+    mark("user.overlay.opaque", b"y", "dir/sub");
+    fs::remove_file(upper.join("dir/sub/gone")).unwrap();
+    // Marked with a name that leads elsewhere.
+    fs::create_dir(upper.join(".chock-rename-14-0")).unwrap();
+    mark("user.chock.rename", b"../work", ".chock-rename-14-0");
+    assert!(rows(&changes(&workspace)).iter().all(|row| !row.contains("chock-rename")));
+    drop(workspace);
+
+    let session = yard.path("state/one.work");
+    let workspace = Workspace::open(&yard.find().unwrap(), &session, &[], &[]).unwrap();
+
+    assert_eq!(rows(&changes(&workspace)), ["modified dir/sub/deep", "added new"]);
+    assert_eq!(fs::read(upper.join("dir/sub/deep")).unwrap(), b"changed\n");
+    assert!(upper.parent().unwrap().join("work").is_dir());
+    let left = fs::read_dir(&upper).unwrap().flatten().map(|entry| entry.file_name());
+    assert!(left.into_iter().all(|name| !name.to_string_lossy().contains("rename")));
+    assert!(!upper.join("new-directory/.chock-rename-12-1").exists());
+}

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Statx, StatxFlags, Timespec, Timestamps,
-    openat, renameat_with, unlinkat,
+    XattrFlags, openat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -24,6 +24,9 @@ const DEPTH_MAX: usize = 100;
 
 /// How many names are tried for the copy.
 const NAMES_MAX: u32 = 16;
+
+/// Where a copy that is whole says whose it is, for whoever finds it after a kill.
+const ORIGINAL: &str = "user.chock.rename";
 
 /// What the owner needs to read and empty a directory.
 const OPEN: u32 = 0o700;
@@ -112,6 +115,8 @@ impl Place {
         let filled = Opened::new(parent, &self.name, &status).and_then(|old| {
             let mut copy = Copy { root: copy.as_fd(), mount, linked: HashMap::new() };
             let beneath = copy.fill(old.directory.as_fd(), copy.root, Path::new(""), 0)?;
+            let name = self.name.to_bytes();
+            rustix::fs::fsetxattr(copy.root, ORIGINAL, name, XattrFlags::CREATE)?;
             finish(copy.root, &status)?;
             Ok((old, beneath))
         });
@@ -120,12 +125,16 @@ impl Place {
             .and_then(|()| unlinkat(parent, &self.name, AtFlags::REMOVEDIR));
         if removed.is_err() {
             put_back(copy.as_fd(), old.directory.as_fd(), &beneath)?;
+            let _ = rustix::fs::fremovexattr(&copy, ORIGINAL);
             drop(old);
             finish_times(parent, &self.name, &status)?;
             return discard(parent, &aside);
         }
         // What someone put there meanwhile stays, and so does the copy, by its own name.
-        renameat_with(parent, &aside, parent, &self.name, RenameFlags::NOREPLACE)
+        renameat_with(parent, &aside, parent, &self.name, RenameFlags::NOREPLACE)?;
+        // Refused for a directory that is closed to writing; by another name it says nothing.
+        let _ = rustix::fs::fremovexattr(&copy, ORIGINAL);
+        Ok(())
     }
 
     /// Makes an empty directory beside it.
