@@ -104,6 +104,18 @@ const ROWS: &[Row] = &[
         measure: cell::large_parent,
     },
     Row {
+        work: "keeper and first cell ready",
+        against: "plain spawn",
+        aim: Aim::Ratio(10.0),
+        measure: cell::keeper_against_spawn,
+    },
+    Row {
+        work: "memory of the keeper and an idle cell",
+        against: "",
+        aim: Aim::Mebibytes(5.0),
+        measure: cell::idle_memory,
+    },
+    Row {
         work: "session start, 20,000 files, warm base",
         against: "git worktree add",
         aim: Aim::Ratio(0.1),

@@ -34,6 +34,11 @@ impl Lanes {
         Ok(Self { child, orders, answers: BufReader::new(answers) })
     }
 
+    /// Returns the program's process.
+    pub(super) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Does the work of one lane once.
     pub(super) fn once(&mut self, lane: &str) -> Result<Duration> {
         let orders = self.orders.as_mut().context("invariant: the input is a pipe")?;
