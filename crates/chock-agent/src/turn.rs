@@ -54,7 +54,7 @@ impl Agent<'_> {
         }
         let tools = &self.house.tools;
         match self.house.pen.session(|session| tools.propose(call, session)) {
-            Proposed::Fault(outcome) => self.finish(call, outcome),
+            Proposed::Fault(outcome) | Proposed::Refused(outcome) => self.finish(call, outcome),
             Proposed::Note { event, outcome } => {
                 self.record(event)?;
                 self.finish(call, outcome)

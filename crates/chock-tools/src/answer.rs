@@ -1,8 +1,8 @@
 //! What a file tool says from inside its cell, and the words for it outside.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
 use chock_log::{Denial, Ended, FileFact, Outcome};
 use serde::{Deserialize, Serialize};
@@ -101,6 +101,13 @@ impl Answer {
 }
 
 impl Refused {
+    /// Words a refusal of a path that a row keeps from every tool.
+    pub(crate) fn covered(operation: Operation, path: &Path, denied: &DeniedRows) -> Outcome {
+        let cover = Some(path.as_os_str().as_bytes().to_owned());
+        let path = path.to_string_lossy().into_owned();
+        Self { operation, path, wall: Wall::Covered, cover }.into_outcome(denied)
+    }
+
     fn into_outcome(self, denied: &DeniedRows) -> Outcome {
         let Self { operation, path, wall, cover } = self;
         let cover = cover.map(|cover| PathBuf::from(OsString::from_vec(cover)));

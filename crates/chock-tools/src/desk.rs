@@ -6,6 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::Times;
+use crate::command_line::{Ground, Named, line};
+use crate::denied::DeniedRows;
 
 /// The longest path a call may name, in bytes: Linux's own limit.
 const PATH_BYTES_MAX: usize = 4095;
@@ -18,6 +20,8 @@ pub(crate) struct Desk {
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) shell: PathBuf,
     pub(crate) times: Times,
+    /// What no tool may read.
+    pub(crate) denied: DeniedRows,
 }
 
 /// One path of a call, without `.` and `..`.
@@ -54,6 +58,11 @@ impl Desk {
         };
         let inside = absolute.starts_with(&self.project);
         Ok(Place { open, key: absolute.to_string_lossy().into_owned(), inside })
+    }
+
+    /// Names what a command line starts and opens, run at a place.
+    pub(crate) fn named(&self, command: &str, place: &Place) -> Named {
+        line(command, &Ground::new(&self.project, &self.path(place), &self.environment))
     }
 
     /// Returns the absolute path of a place.
@@ -109,6 +118,7 @@ pub(crate) mod tests {
             environment: Vec::new(),
             shell: "/bin/sh".into(),
             times: Times::usual(),
+            denied: DeniedRows::default(),
         }
     }
 

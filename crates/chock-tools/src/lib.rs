@@ -25,6 +25,7 @@ mod arguments;
 pub mod cage;
 mod carry;
 mod clean;
+mod command_line;
 mod denied;
 mod desk;
 mod edit;
@@ -47,6 +48,7 @@ mod walk;
 
 pub use carry::Carried;
 pub use chock_sandbox::{Cancel, Keeper, Program};
+pub use command_line::Ground;
 pub use denied::DeniedRow;
 pub use hands::HANDS;
 pub use inferred::Walls;

@@ -29,6 +29,8 @@ pub enum Proposed {
     },
     /// Rights that the agent gives up, or wants back; the broker's to take.
     Promise(PromiseBody),
+    /// The call names what a row keeps from every tool; nobody is asked.
+    Refused(Outcome),
     /// The call makes no sense; the words name the field and what is expected.
     Fault(Outcome),
 }

@@ -65,7 +65,7 @@ impl Shelf {
 }
 
 fn proposed(call: &ToolCall, tool: &'static str, prepared: Prepared, desk: &Desk) -> Proposed {
-    let actions = vec![Action::below("call", &[tool])];
+    let mut actions = vec![Action::below("call", &[tool])];
     let call = call.id.clone();
     let (act, effect, when) = match prepared {
         Prepared::Note { event, text } => {
@@ -77,7 +77,11 @@ fn proposed(call: &ToolCall, tool: &'static str, prepared: Prepared, desk: &Desk
             let act = Program::Hand { name: tool.to_owned(), request, directory };
             (act, effect, When::Now(How::Hand))
         }
-        Prepared::Command { act, effect, when } => (act, effect, when),
+        Prepared::Refused(outcome) => return Proposed::Refused(outcome),
+        Prepared::Command { act, actions: named, effect, when } => {
+            actions.extend(named);
+            (act, effect, when)
+        }
         Prepared::Task { act, effect } => {
             return Proposed::Task(Proposal { call, tool: tool.to_owned(), act, actions, effect });
         }
@@ -262,7 +266,10 @@ mod tests {
         assert_eq!(act.effect, format!("{command}\n(in `sub`)"));
         assert_eq!((act.call.as_str(), act.tool.as_str()), ("c1", "run_command"));
         let actions: Vec<_> = act.actions.iter().map(ToString::to_string).collect();
-        assert_eq!(actions, ["call.run_command"]);
+        assert_eq!(
+            actions,
+            ["call.run_command", "exec.path.-n", "exec.path.cat", "exec.builtin.echo"]
+        );
     }
 
     #[test]

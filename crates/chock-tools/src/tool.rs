@@ -13,7 +13,7 @@ mod task_stop;
 mod update_plan;
 mod write_file;
 
-use chock_log::{Event, PromiseBody, Session};
+use chock_log::{Action, Event, Outcome, PromiseBody, Session};
 use chock_sandbox::Program;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -76,8 +76,10 @@ pub(crate) trait Tool {
 pub(crate) enum Prepared {
     /// A question to the hand of the tool's name.
     Hand { request: Vec<u8>, effect: String },
-    /// A command.
-    Command { act: Program, effect: String, when: When },
+    /// A command, and the names of what it starts.
+    Command { act: Program, actions: Vec<Action>, effect: String, when: When },
+    /// What a rule keeps from every tool.
+    Refused(Outcome),
     /// An act on a background task.
     Task { act: TaskAct, effect: String },
     /// A record and words.

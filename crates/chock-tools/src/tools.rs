@@ -60,7 +60,8 @@ impl Tools {
     pub fn new(setup: Setup) -> Self {
         let Setup { keeper, project, directory, environment, shell, .. } = setup;
         let Setup { outputs, times, walls, redactor, .. } = setup;
-        let desk = Desk { project, directory, environment, shell, times };
+        let denied = walls.denied().clone();
+        let desk = Desk { project, directory, environment, shell, times, denied };
         let keeper = Arc::new(keeper);
         let threads = Threads::new(keeper.clone(), outputs.clone());
         let (outputs, shelf) = (Outputs::new(outputs, redactor), Shelf::new(desk));

@@ -9,6 +9,8 @@ use serde::Deserialize;
 
 use super::{Prepared, Tool};
 use crate::Times;
+use crate::answer::Refused;
+use crate::command_line::{Named, Reach};
 use crate::desk::Desk;
 use crate::names::shown;
 use crate::reading::{Background, CommandReading, How, When};
@@ -63,6 +65,11 @@ impl Tool for RunCommand {
             ));
         }
         let place = desk.place("cwd", cwd.as_deref().unwrap_or("."))?;
+        let Named { actions, reaches } = desk.named(&command, &place);
+        let refused = reaches.into_iter().find(|reach| desk.denied.row(&reach.path).is_some());
+        if let Some(Reach { operation, path }) = refused {
+            return Ok(Prepared::Refused(Refused::covered(operation, &path, &desk.denied)));
+        }
         let background = background.unwrap_or(false);
         let time = time(desk, timeout_s, background)?;
         let mut effect = match place.open.as_str() {
@@ -84,7 +91,7 @@ impl Tool for RunCommand {
         } else {
             When::Now(How::Command(reading))
         };
-        Ok(Prepared::Command { act, effect, when })
+        Ok(Prepared::Command { act, actions, effect, when })
     }
 }
 

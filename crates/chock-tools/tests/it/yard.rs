@@ -135,7 +135,7 @@ impl Yard {
     pub(crate) fn call_until(&mut self, tool: &str, arguments: &Value, cancel: &Cancel) -> Outcome {
         let (call, proposed) = self.propose(tool, arguments);
         let outcome = match proposed {
-            Proposed::Fault(outcome) => outcome,
+            Proposed::Fault(outcome) | Proposed::Refused(outcome) => outcome,
             Proposed::Promise(promise) => panic!("the broker takes {promise:?}"),
             Proposed::Note { event, outcome } => {
                 self.opened.pen.write(event).expect("a record");

@@ -11,6 +11,7 @@ use chock_config::Flags;
 use chock_log::{Action, EndReason, EndedBody, Event, FinishedBody, Outcome, Permit, Proposal};
 use chock_policy::{Lineage, Ratchet};
 use chock_sandbox::{Call, Ended, Finished, Keeper, Program as Act, SandboxFault};
+use chock_tools::Ground;
 use serde_json::json;
 
 use crate::exit::{Exit, Failure, causes};
@@ -181,16 +182,17 @@ impl Work<'_> {
         let words = self.args.command.iter().map(|word| word.to_string_lossy());
         let inside = self.program.directory.canonicalize().ok();
         let directory = inside.filter(|path| path.starts_with(self.project));
+        let directory = directory.unwrap_or_else(|| self.project.to_owned());
+        let environment = site.compiled.environment.clone();
+        let ground = Ground::new(self.project, &directory, &environment);
+        let mut actions = vec![Action::from_static("call.run_command")];
+        actions.extend(ground.words(&self.args.command));
         Proposal {
             call: "exec".to_owned(),
             tool: "exec".to_owned(),
             effect: words.collect::<Vec<_>>().join(" "),
-            act: Act::Command {
-                argv: self.args.command.clone(),
-                environment: site.compiled.environment.clone(),
-                directory: directory.unwrap_or_else(|| self.project.to_owned()),
-            },
-            actions: vec![Action::from_static("call.run_command")],
+            act: Act::Command { argv: self.args.command.clone(), environment, directory },
+            actions,
         }
     }
 
