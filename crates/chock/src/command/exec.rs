@@ -11,7 +11,6 @@ use chock_config::Flags;
 use chock_log::{Action, EndReason, EndedBody, Event, FinishedBody, Outcome, Permit, Proposal};
 use chock_policy::{Lineage, Ratchet};
 use chock_sandbox::{Call, Ended, Finished, Keeper, Program as Act, SandboxFault};
-use chock_tools::Ground;
 use serde_json::json;
 
 use crate::exit::{Exit, Failure, causes};
@@ -184,7 +183,7 @@ impl Work<'_> {
         let directory = inside.filter(|path| path.starts_with(self.project));
         let directory = directory.unwrap_or_else(|| self.project.to_owned());
         let environment = site.compiled.environment.clone();
-        let ground = Ground::new(self.project, &directory, &environment);
+        let ground = chock_tools::Ground::new(self.project, &directory, &environment);
         let mut actions = vec![Action::from_static("call.run_command")];
         actions.extend(ground.words(&self.args.command));
         Proposal {

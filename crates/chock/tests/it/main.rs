@@ -3,6 +3,7 @@
 mod ask;
 mod binds;
 mod cases;
+mod commands;
 mod denials;
 mod deny;
 mod disk;
