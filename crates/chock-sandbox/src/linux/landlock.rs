@@ -93,8 +93,7 @@ pub(super) fn apply(ruleset: BorrowedFd<'_>, version: u32) -> Result<Applied, Fa
         return Err(at("read the file rules back")(Errno::PROTO));
     }
     if version < SCOPES_SINCE {
-        let proof = format!("ABI {version}, no scopes before ABI {SCOPES_SINCE}");
-        return Ok(Applied { layer: Layer::Landlock, proof });
+        return Ok(Applied { layer: Layer::Landlock, proof: without_scopes(version) });
     }
     if rustix::process::test_kill_process(rustix::process::Pid::INIT) != Err(Errno::PERM) {
         return Err(at("read the scopes back")(Errno::PROTO));
@@ -112,6 +111,15 @@ pub(super) fn apply_closed(ruleset: BorrowedFd<'_>, version: u32) -> Result<(), 
         return Err(Errno::PROTO);
     }
     Ok(())
+}
+
+/// Says what a version without scopes leaves to others. Namespaces, which are layers of their own
+/// and proven as such, keep signals within a call and abstract sockets within a session.
+fn without_scopes(version: u32) -> String {
+    format!(
+        "ABI {version}; it has no scopes before ABI {SCOPES_SINCE}: signals stay in a call by its \
+         pid namespace, abstract sockets in the session by its network namespace"
+    )
 }
 
 const OWN_NAME: &str = "/proc/self/comm";
