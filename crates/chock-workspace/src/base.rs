@@ -4,12 +4,14 @@
 //! matches it in `index`, and what was counted in `facts`. It is made under another
 //! name while its lock is held, and renamed when it is complete.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use git2::{ObjectType, Repository};
 use rustix::fs::{Timespec, Timestamps};
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +19,7 @@ use crate::git::{Git, Own};
 use crate::{Owner, TreeId, WorkspaceFault, files, index, remove};
 
 /// The layout of a base. Another number never meets an older base.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// How much older than its index a base's files are, in seconds.
 ///
@@ -131,6 +133,7 @@ fn make(making: &Path, recipe: &Recipe<'_>) -> Result<(), WorkspaceFault> {
     let (tree, index) = (making.join("tree"), making.join("index"));
     files::make_private(making)?;
     files::make_open(&tree)?;
+    verify(recipe)?;
     check_out(&tree, &index, recipe)?;
     let seconds = index.metadata().map_err(files::fault("read", &index))?.mtime() - OLDER;
     let facts = settle(&tree, seconds, recipe.owner)?;
@@ -142,6 +145,34 @@ fn make(making: &Path, recipe: &Recipe<'_>) -> Result<(), WorkspaceFault> {
     let facts = serde_json::to_vec(&facts).expect("invariant: two numbers are JSON");
     files::write_whole(&making.join("facts"), &facts)
         .map_err(files::fault("write", &making.join("facts")))
+}
+
+/// Reads everything once and compares it with its name. Git checks out what it finds under a name,
+/// and a base is shared by every project with that tree: one must not write for the others.
+fn verify(recipe: &Recipe<'_>) -> Result<(), WorkspaceFault> {
+    // libgit2 hashes what it reads.
+    let verify = || {
+        let repository = Repository::open_bare(recipe.store)?;
+        let odb = repository.odb()?;
+        let mut left = vec![recipe.tree.0];
+        let mut seen = HashSet::new();
+        while let Some(id) = left.pop() {
+            for entry in &repository.find_tree(id)? {
+                if !seen.insert(entry.id()) {
+                    continue;
+                }
+                match entry.kind() {
+                    Some(ObjectType::Tree) => left.push(entry.id()),
+                    Some(ObjectType::Blob) => drop(odb.read(entry.id())?),
+                    // A submodule's commit is not here.
+                    Some(_) | None => {}
+                }
+            }
+        }
+        Ok(())
+    };
+    let what = "read the committed files";
+    verify().map_err(|source| WorkspaceFault::Objects { what, source })
 }
 
 fn check_out(tree: &Path, index: &Path, recipe: &Recipe<'_>) -> Result<(), WorkspaceFault> {

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use git2::Tree;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::git::Own;
 use crate::person::Person;
 use crate::upper::Marks;
-use crate::{Project, WorkspaceFault, files, upper};
+use crate::{Project, WorkspaceFault, files, host, upper};
 
 /// Lists the paths of `project` that differ from HEAD or are untracked.
 ///
@@ -48,7 +48,20 @@ pub(crate) fn paths(
         what: "list the uncommitted files",
         said: fault.said(),
     })?;
-    Ok(parse(&answer))
+    let paths = parse(&answer);
+    match paths.iter().find(|path| !is_plain(path)) {
+        None => Ok(paths),
+        Some(path) => Err(WorkspaceFault::Git {
+            what: "list the uncommitted files",
+            said: format!("the index names {path:?}, which cannot be a file of a project"),
+        }),
+    }
+}
+
+/// Whether a path stays below whatever it is joined to. Git reads any name out of an index.
+fn is_plain(path: &Path) -> bool {
+    let is_name = |part| matches!(part, Component::Normal(name) if !host::is_git(name.as_bytes()));
+    path.components().all(is_name)
 }
 
 /// Reads `XY path NUL` rows. Untracked repositories, which end in `/`, are left out.

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, Timestamps};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, Timestamps};
 use rustix::io::Errno;
 
 use crate::{Owner, WorkspaceFault};
@@ -35,12 +35,32 @@ pub(crate) fn make_open(path: &Path) -> Result<(), WorkspaceFault> {
 
 /// Reads a file of at most `max` bytes.
 pub(crate) fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    read_all(File::open(path)?, max)
+}
+
+fn read_all(file: File, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(max + 1).read_to_end(&mut bytes)?;
+    file.take(max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("over {max} bytes")));
     }
     Ok(bytes)
+}
+
+/// Reads a file of at most `max` bytes beneath `top`. Whoever wrote what is there may be a stranger:
+/// a link that leads out of `top` is not followed, and a FIFO is not waited for.
+pub(crate) fn read_within(top: &Path, name: &str, max: u64) -> io::Result<Vec<u8>> {
+    let top = rustix::fs::open(top, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = rustix::fs::openat2(top, name, flags, Mode::empty(), ResolveFlags::BENEATH);
+    let file = File::from(opened.map_err(|errno| match errno {
+        Errno::XDEV => io::Error::other("it is a link that leads elsewhere; put the file there"),
+        errno => errno.into(),
+    })?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    read_all(file, max)
 }
 
 /// Writes a new file.

@@ -124,12 +124,12 @@ struct Origin {
 impl Origin {
     fn read(project: &Project) -> Result<Self, WorkspaceFault> {
         let common = project.common_dir();
-        let exclude = read_if_there(&common.join("info/exclude"), EXCLUDE_BYTES_MAX)?;
+        let exclude = read_if_there(common, "info/exclude", EXCLUDE_BYTES_MAX)?;
         Ok(Self {
             refs: refs::read(project)?,
             objects: objects::directories(&common.join("objects"))?,
             exclude: exclude.unwrap_or_default(),
-            shallow: read_if_there(&common.join("shallow"), SHALLOW_BYTES_MAX)?,
+            shallow: read_if_there(common, "shallow", SHALLOW_BYTES_MAX)?,
             person: person(project)?,
         })
     }
@@ -380,9 +380,9 @@ pub(crate) fn project_file(project: &Project) -> Option<Cover> {
     is_file.then(|| Cover { host, name: PathBuf::from(PROJECT_FILE) })
 }
 
-fn read_if_there(path: &Path, max: u64) -> Result<Option<Vec<u8>>, WorkspaceFault> {
-    match files::read_bounded(path, max) {
+fn read_if_there(top: &Path, name: &str, max: u64) -> Result<Option<Vec<u8>>, WorkspaceFault> {
+    match files::read_within(top, name, max) {
         Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => read.map(Some).map_err(files::fault("read", path)),
+        read => read.map(Some).map_err(files::fault("read", &top.join(name))),
     }
 }

@@ -17,6 +17,7 @@ const ALTERNATES_BYTES_MAX: u64 = 1 << 20;
 /// Lists the real paths of `objects` and of everything it borrows from, in git's order.
 pub(crate) fn directories(objects: &Path) -> Result<Vec<PathBuf>, WorkspaceFault> {
     let first = objects.canonicalize().map_err(files::fault("find", objects))?;
+    holds_objects_only(&first)?;
     let mut found = vec![first];
     let mut next = 0;
     while next < found.len() {
@@ -25,12 +26,40 @@ pub(crate) fn directories(objects: &Path) -> Result<Vec<PathBuf>, WorkspaceFault
             // Git goes on without a directory that is gone, and so do we.
             let Ok(real) = directory.join(alternate).canonicalize() else { continue };
             if !found.contains(&real) && found.len() < OBJECT_DIRECTORIES_MAX {
+                if !real.join("pack").is_dir() {
+                    return Err(no_objects(&real, "no `pack` in it".to_owned()));
+                }
+                holds_objects_only(&real)?;
                 found.push(real);
             }
         }
         next += 1;
     }
     Ok(found)
+}
+
+/// Refuses a directory that is no store of git's: whoever made the project named it, and a session
+/// can read all that is in it.
+fn holds_objects_only(directory: &Path) -> Result<(), WorkspaceFault> {
+    for entry in directory.read_dir().map_err(files::fault("read", directory))? {
+        let name = entry.map_err(files::fault("read", directory))?.file_name();
+        if !is_of_git(name.as_bytes()) {
+            return Err(no_objects(directory, format!("{name:?} in it")));
+        }
+    }
+    Ok(())
+}
+
+/// Whether git puts such a name beside its objects. What is not finished yet starts with `tmp_`.
+fn is_of_git(name: &[u8]) -> bool {
+    let is_hexadecimal = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    matches!(name, b"info" | b"pack" | b"maintenance.lock")
+        || (name.len() == 2 && name.iter().all(is_hexadecimal))
+        || name.starts_with(b"tmp_")
+}
+
+fn no_objects(path: &Path, what: String) -> WorkspaceFault {
+    WorkspaceFault::NoObjects { path: path.to_owned(), what }
 }
 
 /// Whether `objects` has a list of further directories.
@@ -40,7 +69,7 @@ pub(crate) fn borrows(objects: &Path) -> bool {
 
 fn alternates(objects: &Path) -> Result<Vec<PathBuf>, WorkspaceFault> {
     let list = objects.join("info/alternates");
-    let text = match files::read_bounded(&list, ALTERNATES_BYTES_MAX) {
+    let text = match files::read_within(objects, "info/alternates", ALTERNATES_BYTES_MAX) {
         Ok(text) => text,
         Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => return Err(WorkspaceFault::Files { what: "read", path: list, source }),

@@ -260,6 +260,13 @@ pub enum Notice {
         count: u64,
     },
 
+    /// The repository's objects are not, or not all, beneath the project.
+    #[error("git's objects are also those of {}: the session can read all of them", listed(paths))]
+    ObjectsElsewhere {
+        /// Their directories, at least one.
+        paths: Vec<PathBuf>,
+    },
+
     /// The history ends early.
     #[error("this is a shallow clone: the session sees as much of the history as you do")]
     Shallow,

@@ -129,6 +129,11 @@ impl Workspace {
         let layout = make::layout(project, &session, &record, &sights.bound);
         let mut notices = project.notices().to_vec();
         notices.extend(sights.notices);
+        let objects = record.objects.iter().map(PathBuf::from);
+        let elsewhere: Vec<_> = objects.filter(|host| !host.starts_with(project.root())).collect();
+        if !elsewhere.is_empty() {
+            notices.push(Notice::ObjectsElsewhere { paths: elsewhere });
+        }
         let BaseFacts { lfs_pointers, submodules } = record.base_facts;
         if lfs_pointers > 0 {
             notices.push(Notice::LfsPointers { count: lfs_pointers });
@@ -308,6 +313,18 @@ pub enum WorkspaceFault {
         what: &'static str,
         /// The last line that git wrote, with odd characters replaced.
         said: String,
+    },
+
+    /// The repository says that its objects are where none are.
+    #[error(
+        "the project's git takes objects from `{}`, which is no directory of objects: there is \
+         {what}; correct `objects` or `objects/info/alternates` in its git directory", .path.display()
+    )]
+    NoObjects {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
     },
 
     /// What rules of the project are about cannot be found, or not be held.

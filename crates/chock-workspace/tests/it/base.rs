@@ -78,8 +78,8 @@ fn what_a_killed_maker_left_is_removed() {
     let bases = yard.path("cache/bases");
     fs::create_dir_all(bases.join("other.making/tree")).unwrap();
     let tree = yard.git(&["rev-parse", "HEAD^{tree}"]);
-    fs::create_dir_all(bases.join(format!("{tree}-v1.making/tree"))).unwrap();
-    fs::create_dir_all(bases.join(format!("{tree}-v1/tree"))).unwrap();
+    fs::create_dir_all(bases.join(format!("{tree}-v2.making/tree"))).unwrap();
+    fs::create_dir_all(bases.join(format!("{tree}-v2/tree"))).unwrap();
     let workspace = yard.workspace();
     assert!(base(&workspace).join("README").is_file());
     let left: Vec<_> = bases.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -19,4 +19,5 @@ mod overlay;
 mod picking;
 mod projects;
 mod snapshots;
+mod strangers;
 mod yard;

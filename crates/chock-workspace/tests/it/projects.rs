@@ -159,7 +159,8 @@ fn linked_worktrees_and_submodules_are_projects() {
     let objects: Vec<PathBuf> =
         workspace.layout().objects.iter().map(|borrowed| borrowed.host.clone()).collect();
     let common = linked.path("project").canonicalize().unwrap().join(".git/objects");
-    assert_eq!(objects, [common]);
+    assert_eq!(objects, std::slice::from_ref(&common));
+    assert_eq!(workspace.notices(), [Notice::ObjectsElsewhere { paths: vec![common] }]);
 
     let outer = Yard::filled();
     let inner = Yard::filled();
