@@ -40,6 +40,43 @@ fn processes_outside_are_neither_seen_nor_signalled() {
 }
 
 #[test]
+fn the_first_process_keeps_its_limits_and_its_turns() {
+    check(&[
+        with_control(Anyone, &["limit-process", "1"], &["limit-process", "@sibling"]),
+        with_control(
+            Anyone,
+            &["schedule-process", "policy", "1"],
+            &["schedule-process", "policy", "@sibling"],
+        ),
+        with_control(
+            Anyone,
+            &["schedule-process", "parameters", "1"],
+            &["schedule-process", "parameters", "@sibling"],
+        ),
+        with_control(
+            Anyone,
+            &["schedule-process", "attributes", "1"],
+            &["schedule-process", "attributes", "@sibling"],
+        ),
+        with_control(
+            Anyone,
+            &["schedule-process", "processors", "1"],
+            &["schedule-process", "processors", "@sibling"],
+        ),
+        with_control(
+            Anyone,
+            &["schedule-process", "nice", "1"],
+            &["schedule-process", "nice", "@sibling"],
+        ),
+        with_control(
+            Anyone,
+            &["schedule-process", "disk", "1"],
+            &["schedule-process", "disk", "@sibling"],
+        ),
+    ]);
+}
+
+#[test]
 fn nothing_can_be_traced() {
     check(&[
         attempt(Anyone, &["call", "ptrace-traceme"]),

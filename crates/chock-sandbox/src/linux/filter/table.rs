@@ -159,6 +159,15 @@ const UNSHARE: Checks = &[refuse(&[Any(0, NAMESPACES | TIME_NAMESPACE)], EPERM)]
 /// Asking is fine; address randomisation and the like stay on.
 const PERSONALITY: Checks = &[refuse(&[Not(0, u32::MAX)], EPERM)];
 
+/// The first process of a cell is of the same user, and the kernel lets everyone change the limits
+/// and the turns of what is. Nothing but it has this number inside.
+const FIRST: u32 = 1;
+const OF_FIRST: Checks = &[refuse(&[Is(0, FIRST)], EPERM)];
+/// By process, or for all of the user's. `ioprio_set` counts the kinds from one.
+const PRIORITY: Checks =
+    &[refuse(&[Is(0, libc::PRIO_USER)], EPERM), refuse(&[Is(1, FIRST)], EPERM)];
+const TURNS_OF_DISKS: Checks = &[refuse(&[Is(0, 3)], EPERM), refuse(&[Is(1, FIRST)], EPERM)];
+
 /// Typing into a terminal, the console's selection, and line disciplines.
 const IOCTL: Checks = &[
     refuse(&[Is(1, libc::TIOCSTI as u32)], EPERM),
@@ -220,6 +229,13 @@ const LOOKED_AT: &[(c_long, Checks)] = &[
     (libc::SYS_openat, OPENAT),
     (libc::SYS_mq_open, OPENAT_OF_QUEUES),
     (libc::SYS_fallocate, FALLOCATE),
+    (libc::SYS_prlimit64, OF_FIRST),
+    (libc::SYS_sched_setaffinity, OF_FIRST),
+    (libc::SYS_sched_setattr, OF_FIRST),
+    (libc::SYS_sched_setparam, OF_FIRST),
+    (libc::SYS_sched_setscheduler, OF_FIRST),
+    (libc::SYS_setpriority, PRIORITY),
+    (libc::SYS_ioprio_set, TURNS_OF_DISKS),
 ];
 
 /// As `open`: a queue's file has a mode too.

@@ -16,6 +16,8 @@ pub(crate) const ATTACKS: &[(&str, Attack)] = &[
     ("line-discipline", line_discipline),
     ("console-selection", console_selection),
     ("real-time", real_time),
+    ("limit-process", limit_process),
+    ("schedule-process", schedule_process),
     ("trace", trace),
     ("read-memory", read_memory),
     ("set-id-program", set_id_program),
@@ -40,6 +42,34 @@ fn see_process(words: &[String]) -> End {
         }
     }
     End::Refused("no such process".to_owned())
+}
+
+/// Sets the limit of another process's descriptors, to what it is.
+fn limit_process(words: &[String]) -> End {
+    let (process, files) = (number(&words[0]), libc::RLIMIT_NOFILE as usize);
+    let limit = [0_u64; 2];
+    let asked = call(libc::SYS_prlimit64, [process, files, 0, at(&limit), 0, 0]);
+    if asked.is_err() {
+        return end_of_call(asked, &[]);
+    }
+    end_of_call(call(libc::SYS_prlimit64, [process, files, at(&limit), 0, 0, 0]), &[])
+}
+
+/// Makes another process wait for everyone else, in this way.
+fn schedule_process(words: &[String]) -> End {
+    let process = number(&words[1]);
+    let (idle, none, one, half) = (libc::SCHED_IDLE as usize, 0_i32, 1_u64, 2 << 13 | 7);
+    let attributes = [48_u32, libc::SCHED_IDLE.unsigned_abs(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let answer = match words[0].as_str() {
+        "policy" => call(libc::SYS_sched_setscheduler, [process, idle, at(&none), 0, 0, 0]),
+        "parameters" => call(libc::SYS_sched_setparam, [process, at(&none), 0, 0, 0, 0]),
+        "attributes" => call(libc::SYS_sched_setattr, [process, at(&attributes), 0, 0, 0, 0]),
+        "processors" => call(libc::SYS_sched_setaffinity, [process, 8, at(&one), 0, 0, 0]),
+        "nice" => call(libc::SYS_setpriority, [0, process, 19, 0, 0, 0]),
+        "disk" => call(libc::SYS_ioprio_set, [1, process, half, 0, 0, 0]),
+        other => return End::Untried(format!("no way `{other}`")),
+    };
+    end_of_call(answer, &[])
 }
 
 fn pidfd(words: &[String]) -> End {
