@@ -22,8 +22,9 @@ pub enum Stdio<'a> {
     /// Output and errors merged in the order of writing, given to the sink piece by piece while
     /// the call runs. The sink bounds what it keeps. Input is empty.
     Captured(&'a mut dyn FnMut(&[u8])),
-    /// The caller's own descriptors. None may be the caller's controlling terminal: the caller
-    /// puts a pseudo terminal or pipes between.
+    /// The caller's own descriptors. None may be the caller's controlling terminal, a socket or a
+    /// directory, which lead to what they are of: the caller puts a pseudo terminal or pipes
+    /// between.
     Own {
         /// Standard input.
         stdin: BorrowedFd<'a>,

@@ -33,6 +33,7 @@ mod places;
 mod program;
 mod pty;
 mod question;
+mod relay;
 mod report;
 mod reviewer;
 mod selection;

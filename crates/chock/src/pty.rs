@@ -27,6 +27,7 @@ use signal_hook::consts::{SIGALRM, SIGCONT, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2, 
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::filter::{Filter, Modes};
+use crate::relay::{Relays, Way};
 
 /// How much is copied at once.
 const PIECE: usize = 16 * 1024;
@@ -48,6 +49,7 @@ pub(crate) struct Seat {
     /// Input, output and errors, as the program gets them.
     given: Option<[OwnedFd; 3]>,
     between: Option<Between>,
+    relays: Relays,
 }
 
 /// The near end of the terminal, and who serves it.
@@ -60,7 +62,7 @@ struct Between {
 
 impl Seat {
     /// Takes this process's streams for a call: a terminal among them is replaced by one of our
-    /// own, everything else is given as it is.
+    /// own, what a caged program may not hold by a pipe, and the rest is given as it is.
     ///
     /// `owner` is the session's user, where it is not the caller.
     pub(crate) fn take(owner: Option<SessionUser>, stop: &Stop) -> io::Result<Self> {
@@ -68,8 +70,10 @@ impl Seat {
         let own = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
         let is_terminal = own.map(|stream| stream.is_terminal());
         let Some(place) = is_terminal.iter().position(|is_terminal| *is_terminal) else {
-            own.iter().try_for_each(|stream| own_pipe(*stream, owner))?;
-            return Ok(Self { given: Some(copies(own)?), between: None });
+            let mut relays = Relays::default();
+            let given = held(own, &mut relays)?;
+            given.iter().try_for_each(|stream| own_pipe(stream.as_fd(), owner))?;
+            return Ok(Self { given: Some(given), between: None, relays });
         };
         let person = copy(own[place])?;
         let (near, far) = pair(owner)?;
@@ -82,16 +86,16 @@ impl Seat {
         tcsetattr(&far, OptionalActions::Now, &shape)?;
         resize(&person, &near);
         let screen = screen(own, is_terminal, &person)?;
-        let mut given = copies(own)?;
-        for (stream, is_terminal) in given.iter_mut().zip(is_terminal) {
-            if is_terminal {
-                *stream = copy(far.as_fd())?;
-            } else {
+        let mut relays = Relays::default();
+        let mixed = [0, 1, 2].map(|at| if is_terminal[at] { far.as_fd() } else { own[at] });
+        let given = held(mixed, &mut relays)?;
+        for (stream, is_terminal) in given.iter().zip(is_terminal) {
+            if !is_terminal {
                 own_pipe(stream.as_fd(), owner)?;
             }
         }
         let between = Between::serve(person, near, screen, reads_keys, stop)?;
-        Ok(Self { given: Some(given), between: Some(between) })
+        Ok(Self { given: Some(given), between: Some(between), relays })
     }
 
     /// Returns the streams for the call.
@@ -107,6 +111,7 @@ impl Drop for Seat {
         // The far end is closed first: that ends the output.
         self.given = None;
         self.between = None;
+        self.relays = Relays::default();
     }
 }
 
@@ -273,9 +278,13 @@ fn screen(
     }
 }
 
-fn copies(streams: [BorrowedFd<'_>; 3]) -> io::Result<[OwnedFd; 3]> {
-    let [one, two, three] = streams;
-    Ok([copy(one)?, copy(two)?, copy(three)?])
+fn held(streams: [BorrowedFd<'_>; 3], relays: &mut Relays) -> io::Result<[OwnedFd; 3]> {
+    let [input, output, errors] = streams;
+    let mut take = |stream: BorrowedFd<'_>, way| match stream.is_terminal() {
+        true => copy(stream),
+        false => relays.take(stream, way),
+    };
+    Ok([take(input, Way::In)?, take(output, Way::Out)?, take(errors, Way::Out)?])
 }
 
 fn copy(stream: BorrowedFd<'_>) -> io::Result<OwnedFd> {

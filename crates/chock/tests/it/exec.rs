@@ -65,6 +65,74 @@ fn streams_that_are_pipes_are_opened_anew_by_name() {
     assert!(ran.out == "out\n" && ran.err.ends_with("err\n"), "{} {}", ran.out, ran.err);
 }
 
+/// A program that connects its input anew, and says what it got.
+const CONNECTS: &str = "import socket, struct, sys, os, ctypes
+libc = ctypes.CDLL(None)
+port = int(sys.argv[1])
+libc.connect(0, struct.pack('HH12x', 0, 0), 16)
+libc.connect(0, struct.pack('=H', 2) + struct.pack('!HI8x', port, 0x7f000001), 16)
+try:
+    print(socket.socket(fileno=0).recv(9))
+except OSError as refused:
+    print(refused)
+";
+
+#[test]
+fn a_socket_stays_outside_and_its_bytes_pass() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let place = listener.local_addr().expect("its place");
+    let serve = thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut first = [0; 1];
+            // The test's own connection speaks first, another one is told the secret.
+            let _ = stream.set_read_timeout(Some(std::time::Duration::from_millis(500)));
+            match stream.read(&mut first) {
+                Ok(1) => return stream,
+                _ => drop(stream.write_all(b"reached!!")),
+            }
+        }
+        unreachable!("it listens")
+    });
+    for yard in yards() {
+        yard.write("connects.py", CONNECTS);
+        yard.commit();
+        let input = std::net::TcpStream::connect(place).expect("a connection");
+        let port = place.port().to_string();
+        let mut command = yard.command(&["exec", "python3", "connects.py", &port]);
+        command.stdin(std::os::fd::OwnedFd::from(input)).stdout(Stdio::piped());
+        let child = command.stderr(Stdio::piped()).spawn().expect("the program");
+        let output = child.wait_with_output().expect("an end");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("Socket operation on non-socket"), "{said} {output:?}");
+    }
+    let mut one = std::net::TcpStream::connect(place).expect("a connection");
+    one.write_all(b"x").expect("a byte");
+    let other = serve.join().expect("the other end");
+    one.write_all(b"through").expect("bytes");
+    one.shutdown(std::net::Shutdown::Write).expect("their end");
+    let yard = Yard::new();
+    let mut command = yard.command(&["exec", "sh", "-c", "cat; echo late"]);
+    command.stdin(std::os::fd::OwnedFd::from(other.try_clone().expect("a copy")));
+    command.stdout(std::os::fd::OwnedFd::from(other)).stderr(Stdio::null());
+    assert_eq!(command.status().expect("an end").code(), Some(0));
+    drop(command);
+    let mut answer = String::new();
+    one.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("a limit");
+    one.read_to_string(&mut answer).expect("the answer");
+    assert_eq!(answer, "throughlate\n");
+}
+
+#[test]
+fn a_directory_is_no_stream() {
+    let yard = Yard::new();
+    let mut command = yard.command(&["exec", "true"]);
+    command.stdin(std::fs::File::open("/usr").expect("a directory"));
+    let ran = command.output().expect("an end");
+    assert_eq!(ran.status.code(), Some(125), "{ran:?}");
+    assert!(String::from_utf8_lossy(&ran.stderr).contains("is a directory"), "{ran:?}");
+}
+
 #[test]
 fn keys_and_lines_go_through_a_terminal() {
     for yard in yards() {
