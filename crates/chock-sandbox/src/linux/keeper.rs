@@ -92,6 +92,7 @@ fn prepare(start: Start) -> Result<(Setup, Vec<Applied>), Fail> {
     let planted = tree.become_root()?;
     layers.push(proof::tree(&planted.placed)?);
     layers.push(pivoted()?);
+    masks::share_watches()?;
     let (overlays, applied) = overlays(&plan.cage.tree)?;
     layers.extend(applied);
     let rules = Rules::make(&planted.writable)?;

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::mount::MountAttrFlags;
 
 use super::fail::Fail;
+use super::ids;
 use super::mounts::{COVER, READ_ONLY, attach, clone_tree, kind_of, make, open_beneath};
 use crate::{Applied, Layer};
 
@@ -39,6 +40,13 @@ const COUNTS: [&str; 8] = [
     "max_uts_namespaces",
 ];
 
+/// What the kernel counts for a user over all namespaces, and where it says how much there is: a
+/// session leaves half of it to the user's own programs.
+const SHARED: [(&str, &str); 2] = [
+    ("/proc/sys/user/max_inotify_instances", "/proc/sys/fs/inotify/max_user_instances"),
+    ("/proc/sys/user/max_inotify_watches", "/proc/sys/fs/inotify/max_user_watches"),
+];
+
 /// A new `/proc` with the doors that close later.
 #[derive(Debug)]
 pub(super) struct OwnProc {
@@ -49,6 +57,24 @@ pub(super) struct OwnProc {
 pub(super) fn present() -> Vec<&'static str> {
     let there = |name: &&str| rustix::fs::stat(Path::new("/proc").join(name)).is_ok();
     COVERED.into_iter().filter(there).collect()
+}
+
+/// Leaves half of what a user may watch to the user's own programs. Asked of the keeper's namespace,
+/// which every cell's is in.
+pub(super) fn share_watches() -> Result<(), Fail> {
+    let at = |step| Fail::at(Layer::Limits, step);
+    let number = |path: &str| {
+        let text = std::fs::read_to_string(path).ok()?;
+        text.trim().parse::<u64>().ok()
+    };
+    for (own, whole) in SHARED {
+        let half = number(whole).ok_or(at("read how much may be watched")(Errno::PROTO))? / 2;
+        ids::write_proc(own, &half.to_string()).map_err(at("limit what is watched"))?;
+        if number(own) != Some(half) {
+            return Err(at("read back how much is watched")(Errno::PROTO));
+        }
+    }
+    Ok(())
 }
 
 impl OwnProc {

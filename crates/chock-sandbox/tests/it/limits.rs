@@ -104,3 +104,16 @@ fn the_call_that_ran_out_of_memory_is_named_and_not_the_one_beside_it() {
         assert_eq!(limits, [json!([]), json!(["memory"]), json!([])], "{seen:?}");
     }
 }
+
+#[test]
+fn a_session_leaves_the_user_something_to_watch_files_with() {
+    let whole = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_instances");
+    let whole: u64 = whole.expect("a number").trim().parse().expect("a number");
+    let limits = json!({ "limits": { "open_files": whole * 2 + 32 } });
+    let taker = json!({ "argv": ["/opt/probe/cage-probe", "try", "take-watchers"] });
+    check_in(&limits, &taker, |seen| {
+        let line = seen.output.trim();
+        let taken = line.strip_prefix("refused: after ").and_then(|rest| rest.parse().ok());
+        assert!(taken.is_some_and(|taken: u64| taken <= whole / 2), "of {whole}: {seen:?}");
+    });
+}

@@ -27,6 +27,7 @@ pub(crate) const ATTACKS: &[(&str, Attack)] = &[
     ("raise-limit", raise_limit),
     ("allocate", allocate),
     ("multiply", multiply),
+    ("take-watchers", take_watchers),
 ];
 
 fn c_string(word: &str) -> CString {
@@ -307,4 +308,10 @@ fn multiply(words: &[String]) -> End {
         }
     }
     End::Through(format!("{wanted} processes"))
+}
+
+/// Takes all that there is to watch files with.
+fn take_watchers(_: &[String]) -> End {
+    let taken = (0..1_000_000).take_while(|_| call(libc::SYS_inotify_init1, [0; 6]).is_ok());
+    End::Refused(format!("after {}", taken.count()))
 }
