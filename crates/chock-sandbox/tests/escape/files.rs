@@ -118,6 +118,31 @@ fn the_first_process_keeps_its_own() {
             &["open-for-writing", "/proc/1/oom_score_adj"],
             &["open-for-writing", "/proc/@sibling/oom_score_adj"],
         ),
+        with_control(
+            AnyoneIf("built without it"),
+            &["open-for-writing", "/proc/1/autogroup"],
+            &["open-for-writing", "/proc/@sibling/autogroup"],
+        ),
+        with_control(
+            AnyoneIf("built without it"),
+            &["open-for-writing", "/proc/1/clear_refs"],
+            &["open-for-writing", "/proc/@sibling/clear_refs"],
+        ),
+        with_control(
+            AnyoneIf("built without it"),
+            &["open-for-writing", "/proc/1/coredump_filter"],
+            &["open-for-writing", "/proc/@sibling/coredump_filter"],
+        ),
+        with_control(
+            AnyoneIf("built without it"),
+            &["open-for-writing", "/proc/1/timerslack_ns"],
+            &["open-for-writing", "/proc/@sibling/timerslack_ns"],
+        ),
+        with_control(
+            AnyoneIf("built without it"),
+            &["open-for-writing", "/proc/1/sched"],
+            &["open-for-writing", "/proc/@sibling/sched"],
+        ),
         with_control(Anyone, &["read", "/proc/1/auxv"], &["read", "/proc/@sibling/auxv"]),
         with_control(
             AnyoneIf("built without it"),
@@ -165,6 +190,7 @@ fn no_device_of_the_machine_is_there() {
         attempt(RootIf("no such device here"), &["open-for-writing", "/dev/kvm"]),
         attempt(AnyoneIf("no such device here"), &["open-for-writing", "/dev/vsock"]),
         attempt(RootIf("no such device here"), &["open-for-writing", "/dev/fuse"]),
+        attempt(RootIf("no such device here"), &["open-for-writing", "/dev/userfaultfd"]),
         with_control(Root, &["device-beneath", "/tmp"], &["device-beneath", "/dev"]),
     ]);
 }

@@ -88,6 +88,8 @@ fn other_families_do_not_exist() {
         attempt(AnyoneIf("no XDP here"), &["socket-family", "44", "3", "0"]),
         attempt(Anyone, &["socket-family", "16", "3", "15"]),
         attempt(AnyoneIf("no audit here"), &["socket-family", "16", "3", "9"]),
+        attempt(AnyoneIf("no SMC here"), &["socket-family", "43", "1", "0"]),
+        attempt(AnyoneIf("no SMC here"), &["socket-family", "2", "1", "256"]),
         attempt(AnyoneIf("no SCTP here"), &["socket-family", "2", "1", "132"]),
     ]);
 }
