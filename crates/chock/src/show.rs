@@ -47,6 +47,8 @@ pub(crate) struct Show {
     redactor: Option<Redactor>,
     /// The command lines of background tasks.
     tasks: BTreeMap<String, String>,
+    /// Calls of the reply that have not begun.
+    waiting: BTreeMap<String, ToolCall>,
 }
 
 impl Show {
@@ -59,6 +61,7 @@ impl Show {
             held: String::new(),
             redactor: None,
             tasks: BTreeMap::new(),
+            waiting: BTreeMap::new(),
         }
     }
 
@@ -84,9 +87,21 @@ impl Show {
                 }
                 self.streamed = false;
                 self.close_line();
+                self.waiting =
+                    message.calls().map(|call| (call.id.clone(), call.clone())).collect();
             }
-            Event::ToolStarted(body) => self.started(&body.call),
-            Event::ToolFinished(body) => self.finished(&body.tool, &body.outcome),
+            Event::ToolStarted(body) => {
+                self.waiting.remove(&body.call.id);
+                self.started(&body.call);
+            }
+            Event::ToolFinished(body) => {
+                // What was refused before it began is named like what was done.
+                let unbegun = self.waiting.remove(&body.call);
+                if let Some(call) = unbegun.filter(|_| body.outcome.ended == Ended::Denied) {
+                    self.started(&call);
+                }
+                self.finished(&body.tool, &body.outcome);
+            }
             Event::TaskStarted(body) => {
                 self.say(
                     Weight::Quiet,

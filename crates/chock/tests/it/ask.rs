@@ -248,7 +248,9 @@ fn a_promise_holds_across_runs_and_only_the_person_lifts_it() {
 #[test]
 fn nobody_at_the_terminal_is_a_refusal_at_once() {
     let yard = asking(&["echo one"]);
-    yard.chock(&["run", "x"]).expect(0);
+    let ran = yard.chock(&["run", "x"]).expect(0);
+    // What was refused is named, though it never began.
+    assert!(ran.err.contains("● $ echo one\n  refused by"), "{}", ran.err);
     let outcome = &yard.outcomes()[0];
     assert_eq!(outcome["ended"], "denied");
     assert_eq!(outcome["denial"]["action"], "call.run_command", "{outcome}");

@@ -93,3 +93,110 @@ fn learn_prints_the_rows_that_would_have_spared_the_refusals_and_they_do() {
     let told = yard.chock(&["policy", "learn"]).expect(0);
     assert!(told.out.is_empty() && told.err.contains("asked nothing"), "{}{}", told.out, told.err);
 }
+
+/// A stream of numbers that is the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    /// Returns a number below `most`. The constants are Knuth's.
+    fn below(&mut self, most: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("31 bits") % most
+    }
+
+    fn of<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        words[self.below(words.len())]
+    }
+}
+
+fn random_rules(numbers: &mut Numbers) -> String {
+    let actions = [
+        "call.run_command",
+        "call.read_file",
+        "call.glob",
+        "call.list_directory",
+        "call.*",
+        "exec.path.echo",
+        "exec.path.*",
+        "git.status",
+        "git.push",
+        "git.*",
+    ];
+    let tools = ["run_command", "read_file", "glob"];
+    let rows = (0..2 + numbers.below(6)).map(|_| {
+        let decision = numbers.of(&["deny", "ask", "allow", "allow"]);
+        let tool = match numbers.below(3) {
+            0 => format!(".tool = \"{}\", ", numbers.of(&tools)),
+            _ => String::new(),
+        };
+        format!(".{{ {tool}.action = \"{}\", .decision = .{decision} }},", numbers.of(&actions))
+    });
+    rows.collect()
+}
+
+fn random_calls(numbers: &mut Numbers) -> Vec<Value> {
+    let call = |_| match numbers.below(7) {
+        0 => json!({ "name": "read_file", "input": { "path": "a.txt" } }),
+        1 => json!({ "name": "glob", "input": { "pattern": "*.py" } }),
+        2 => json!({ "name": "list_directory", "input": {} }),
+        choice => {
+            let commands = ["echo hi", "git status", "true && echo x", "git status | cat"];
+            json!({ "name": "run_command", "input": { "command": commands[choice - 3] } })
+        }
+    };
+    (0..10).map(call).collect()
+}
+
+#[test]
+fn what_explain_says_is_what_was_done_in_two_hundred_calls() {
+    let mut numbers = Numbers(7);
+    let (mut allowed, mut refused) = (0, 0);
+    for table in 0..20 {
+        let yard = with_rules(&random_rules(&mut numbers));
+        let calls = random_calls(&mut numbers);
+        scripted(&yard, &json!({ "turns": [{ "tools": calls }, { "text": "done" }] }));
+        if table % 2 == 0 {
+            // What widens is accepted in every other project.
+            let told = yard.chock(&["config"]).expect(0).err;
+            if let Some((_, digest)) = told.split_once("--accept-project ") {
+                let digest = digest.split_whitespace().next().expect("a digest");
+                yard.chock(&["run", "--accept-project", digest, "x"]);
+            }
+        }
+        // A session in which everything is refused ends for lack of progress.
+        let ran = yard.chock(&["run", "x"]);
+        assert!(matches!(ran.code, Some(0 | 6)), "{}", ran.err);
+        let order = ["deny", "agent_then_human", "ask", "agent_review", "allow"];
+        let mut known = std::collections::BTreeMap::new();
+        let mut explained = |tool: &str, action: &str| {
+            let key = (tool.to_owned(), action.to_owned());
+            let decide = || {
+                let words = ["policy", "explain", action, "--tool", tool, "--json"];
+                let object: Value =
+                    serde_json::from_str(&yard.chock(&words).expect(0).out).expect("an object");
+                let word = object["decision"].as_str().expect("a word").to_owned();
+                order.iter().position(|known| *known == word).expect("a decision")
+            };
+            *known.entry(key).or_insert_with(decide)
+        };
+        let records = yard.records();
+        let answered = records.iter().filter(|record| record["kind"] == "approval.answered");
+        for (call, answer) in calls.iter().zip(answered) {
+            let tool = call["name"].as_str().expect("a name");
+            let actions = answer["body"]["actions"].as_array().expect("actions");
+            let actions = actions.iter().map(|action| action.as_str().expect("a name"));
+            let strictest = actions.map(|action| explained(tool, action)).min().expect("an action");
+            let done = answer["body"]["allowed"].as_bool().expect("a word");
+            assert_eq!(done, order[strictest] == "allow", "table {table}: {call} {answer}");
+            if done { allowed += 1 } else { refused += 1 }
+        }
+        let outcomes = yard.outcomes();
+        let denied = outcomes.iter().filter(|outcome| outcome["ended"] == "denied").count();
+        let answered = records.iter().filter(|record| record["kind"] == "approval.answered");
+        let not_allowed = answered.filter(|answer| answer["body"]["allowed"] == false).count();
+        assert_eq!(denied, not_allowed, "table {table}");
+    }
+    assert_eq!(allowed + refused, 200);
+    assert!(allowed > 30 && refused > 30, "{allowed} allowed, {refused} refused");
+}
