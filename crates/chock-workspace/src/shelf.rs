@@ -277,13 +277,21 @@ impl Shelf {
     }
 
     pub(crate) fn next_number(&self) -> Result<u64, HandBackFault> {
-        Ok(Step::numbers(&self.steps())?.last().map_or(1, |last| last + 1))
+        Ok(Step::begun(&self.steps())?.last().map_or(1, |last| last + 1))
     }
 
     /// Forgets what a new hand-back makes impossible to redo, and the oldest beyond the bounds.
     ///
     /// Returns how many can no longer be undone.
     pub(crate) fn trim(&self, newest: u64) -> Result<usize, HandBackFault> {
+        self.trim_to(newest, (STEPS_MAX, STEPS_BYTES_MAX))
+    }
+
+    fn trim_to(
+        &self,
+        newest: u64,
+        (most, most_bytes): (usize, u64),
+    ) -> Result<usize, HandBackFault> {
         let steps = self.steps();
         let mut done = Vec::new();
         for number in Step::numbers(&steps)? {
@@ -301,7 +309,7 @@ impl Shelf {
         let mut count = done.len() + 1;
         let mut forgotten = 0;
         for number in done {
-            if count <= STEPS_MAX && total <= STEPS_BYTES_MAX {
+            if count <= most && total <= most_bytes {
                 break;
             }
             total = total.saturating_sub(bytes(number));
@@ -377,7 +385,7 @@ impl Shelf {
             return Ok(());
         }
         let steps = self.steps();
-        for number in Step::numbers(&steps)? {
+        for number in Step::begun(&steps)? {
             let place = Step::place(&steps, number);
             let prepared = || Ok(Step::read(&steps, number)?.state == StepState::Prepared);
             if !place.join("step.json").exists() || prepared()? {
@@ -400,4 +408,63 @@ fn ends(steps: &Path) -> Result<(Option<Step>, Option<Step>), HandBackFault> {
         }
     }
     Ok((None, undone))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::step::Step;
+
+    /// A shelf with steps in these states, each with a content of this many bytes.
+    fn shelf(directory: &Path, states: &[StepState], bytes: usize) -> Shelf {
+        let steps = directory.join("steps");
+        fs::create_dir(&steps).expect("a directory");
+        let tree: TreeId = "4b825dc642cb6eb9a060e54bf8d69288fbee4904".parse().expect("an id");
+        for (number, state) in (1..).zip(states) {
+            Step::make(&steps, number).expect("a step");
+            Step::keep(&steps, number, (Side::After, 0), &vec![7; bytes]).expect("content");
+            let mut step = Step::new(number, "one", (tree, tree));
+            step.state = *state;
+            step.write(&steps).expect("a record");
+        }
+        let lock = File::create(directory.join("lock")).expect("a file");
+        Shelf { directory: directory.to_owned(), instant: Box::new(|| {}), _lock: lock }
+    }
+
+    fn left(shelf: &Shelf) -> Vec<u64> {
+        shelf.list().expect("a list").iter().map(|kept| kept.number).collect()
+    }
+
+    #[test]
+    fn the_oldest_go_first_and_the_newest_stays() {
+        use StepState::{Done, Undone};
+        let check = |states: &[StepState], bounds, expected: &[u64], forgotten| {
+            let directory = tempfile::tempdir().expect("a directory");
+            let shelf = shelf(directory.path(), states, 40_000);
+            let newest = states.len() as u64;
+            assert_eq!(shelf.trim_to(newest, bounds).expect("trimmed"), forgotten);
+            assert_eq!(left(&shelf), expected);
+        };
+        let much = 1 << 30;
+        check(&[Done; 4], (10, much), &[1, 2, 3, 4], 0);
+        check(&[Done; 4], (2, much), &[3, 4], 2);
+        check(&[Done; 4], (10, 130_000), &[3, 4], 2);
+        check(&[Done; 4], (10, 1), &[4], 3);
+        // What was undone cannot be redone after something new; that is not forgetting.
+        check(&[Done, Undone, Undone, Done], (10, much), &[1, 4], 0);
+    }
+
+    #[test]
+    fn a_step_that_was_only_begun_is_in_nobody_s_way() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let shelf = shelf(directory.path(), &[StepState::Done], 10);
+        Step::make(&shelf.steps(), 2).expect("a step");
+        assert_eq!(left(&shelf), [1]);
+        let next = Shelf::session_in(directory.path(), Direction::Undo).expect("an answer");
+        assert_eq!(next.as_deref(), Some("one"));
+        assert!(Shelf::accepted_in(directory.path(), "one").expect("an answer").is_some());
+        assert_eq!(shelf.next_number().expect("a number"), 3);
+        shelf.sweep().expect("swept");
+        assert_eq!(shelf.next_number().expect("a number"), 2);
+    }
 }

@@ -162,8 +162,15 @@ impl Step {
         Ok(step)
     }
 
-    /// The numbers of the steps that are there, in order.
+    /// The numbers of the steps that are there, in order. One without a record was never whole.
     pub(crate) fn numbers(steps: &Path) -> Result<Vec<u64>, HandBackFault> {
+        let mut numbers = Self::begun(steps)?;
+        numbers.retain(|number| Self::place(steps, *number).join("step.json").exists());
+        Ok(numbers)
+    }
+
+    /// The numbers of every step that was begun, in order.
+    pub(crate) fn begun(steps: &Path) -> Result<Vec<u64>, HandBackFault> {
         let entries =
             fs::read_dir(steps).map_err(|source| HandBackFault::files("read", steps, source))?;
         let names = entries.flatten().map(|entry| entry.file_name());

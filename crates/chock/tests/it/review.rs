@@ -278,3 +278,55 @@ fn later_work_of_a_session_is_reviewed_on_top_of_what_was_taken() {
     yard.chock(&["undo"]).expect(0);
     assert_eq!(read(&yard, "lines.txt"), LINES.replace("two", "TWO"));
 }
+
+/// Puts a journal where one is left when Chock dies after its last file, and before the record.
+fn cut_short(yard: &Yard) -> std::path::PathBuf {
+    let sessions = yard.logs().pop().expect("a log");
+    let journal = sessions.with_file_name("handback").join("journal.json");
+    let text =
+        json!({ "number": 1, "direction": "apply", "stage": ".chock-handback-1", "skip": [] });
+    fs::write(&journal, text.to_string()).expect("a journal");
+    journal
+}
+
+#[test]
+fn the_next_start_settles_what_was_cut_short_and_says_so() {
+    let yard = worked("echo x > new.txt");
+    yard.chock(&["review", "--all"]).expect(0);
+    let journal = cut_short(&yard);
+    let ran = yard.chock(&["run", "--continue", "go on"]).expect(0);
+    assert!(ran.err.contains("an earlier apply was cut short, and is finished now"), "{}", ran.err);
+    assert!(!journal.exists());
+    cut_short(&yard);
+    let report = json_of(&yard.chock(&["undo", "--json"]).expect(0));
+    assert_eq!(report["written"], json!(["new.txt"]));
+    assert!(report["notes"].to_string().contains("is finished now"), "{report}");
+    assert!(!yard.project().join("new.txt").exists());
+    assert_eq!(bodies(&yard, "apply.done").len(), 3, "what was settled is recorded");
+    yard.chock(&["sessions", "verify"]).expect(0);
+}
+
+#[test]
+fn what_is_kept_is_listed_and_cleared() {
+    let yard = worked("echo x > new.txt");
+    yard.chock(&["review", "--all"]).expect(0);
+    let rows = |ran: Ran| -> Vec<Value> {
+        ran.out.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
+    };
+    let listed = rows(yard.chock(&["workspace", "--json"]).expect(0));
+    let kinds: Vec<_> = listed.iter().map(|row| row["kind"].clone()).collect();
+    assert_eq!(kinds, ["workspace", "hand_back", "bases"]);
+    assert_eq!((&listed[1]["files"], &listed[1]["undone"]), (&json!(1), &json!(false)));
+    assert!(listed.iter().all(|row| row["bytes"].as_u64().is_some_and(|bytes| bytes > 0)));
+    // Nobody there to ask is a refusal.
+    yard.chock(&["workspace", "clear", "--hand-backs"]).expect(3);
+    yard.chock(&["undo"]).expect(0);
+    yard.chock(&["redo"]).expect(0);
+    yard.chock(&["workspace", "clear", "--hand-backs", "--yes"]).expect(0);
+    yard.chock(&["undo"]).expect(1);
+    let id = listed[0]["session"].as_str().expect("an id");
+    yard.chock(&["workspace", "clear", id, "--yes"]).expect(0);
+    assert_eq!(rows(yard.chock(&["workspace", "--json"]).expect(0)).len(), 1);
+    assert_eq!(read(&yard, "new.txt"), "x\n");
+    yard.chock(&["sessions", "verify"]).expect(0);
+}
