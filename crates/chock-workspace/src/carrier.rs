@@ -20,15 +20,12 @@ use rustix::io::Errno;
 
 use crate::image::{Image, ImageKind, There, ancestors, look, look_in, open_parent, split};
 use crate::shelf::Journal;
-use crate::step::{Folder, Move, Side, Step};
+use crate::step::{FLUSHED_ALONE_MAX, Folder, Move, Side, Step};
 use crate::{HandBackFault, host};
 
 /// How long what came out is left alone before it is looked at for the last time: longer than
 /// a program takes between opening a file and writing it.
 const GRACE: Duration = Duration::from_millis(30);
-
-/// Files up to this many are flushed one by one; more of them with their file system.
-const FLUSHED_ALONE_MAX: usize = 64;
 
 /// The mark that every new file is waiting.
 const READY: &str = "ready";

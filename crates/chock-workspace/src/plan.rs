@@ -105,6 +105,7 @@ impl Shelf {
         }
         if refused.is_empty() {
             sketch.folders(&mut step)?;
+            step.flush(&steps)?;
             step.write(&steps)?;
             let stage = self.stage_name(number, &step);
             let (direction, skip) = (Direction::Apply, BTreeSet::new());

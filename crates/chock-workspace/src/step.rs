@@ -15,6 +15,9 @@ const VERSION: u32 = 1;
 /// The largest record of a step that is read: 200,000 paths.
 const STEP_BYTES_MAX: u64 = 256 << 20;
 
+/// Files up to this many are flushed one by one; more of them with their file system.
+pub(crate) const FLUSHED_ALONE_MAX: usize = 64;
+
 /// What happens to one path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Move {
@@ -130,7 +133,7 @@ impl Step {
         Self::place(steps, number).join(side.name()).join(index.to_string())
     }
 
-    /// Keeps the content of one side of a move.
+    /// Keeps the content of one side of a move, which is not yet on the disk.
     pub(crate) fn keep(
         steps: &Path,
         number: u64,
@@ -138,8 +141,26 @@ impl Step {
         content: &[u8],
     ) -> Result<(), HandBackFault> {
         let path = Self::content(steps, number, side, index);
-        let written = fs::write(&path, content).and_then(|()| fs::File::open(&path)?.sync_data());
-        written.map_err(|source| HandBackFault::files("write", &path, source))
+        fs::write(&path, content).map_err(|source| HandBackFault::files("write", &path, source))
+    }
+
+    /// Waits until every content that was kept is on the disk.
+    pub(crate) fn flush(&self, steps: &Path) -> Result<(), HandBackFault> {
+        let place = Self::place(steps, self.number);
+        let fault = |source| HandBackFault::files("flush", &place, source);
+        if self.moves.len() > FLUSHED_ALONE_MAX {
+            let directory = fs::File::open(&place).map_err(fault)?;
+            return rustix::fs::syncfs(directory).map_err(|errno| fault(errno.into()));
+        }
+        for (index, change) in self.moves.iter().enumerate() {
+            for side in [Side::Before, Side::After] {
+                if change.image(side).is_some() {
+                    let path = Self::content(steps, self.number, side, index);
+                    fs::File::open(path).and_then(|file| file.sync_data()).map_err(fault)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn write(&self, steps: &Path) -> Result<(), HandBackFault> {
