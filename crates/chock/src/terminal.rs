@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use crate::visible::visible;
+
 /// Says how much a line matters, by colour, on a terminal only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
@@ -87,10 +89,10 @@ impl Terminal {
         painted(text, weight, self.colour_out)
     }
 
-    /// Writes an error as every command does.
+    /// Writes an error as every command does. Paths in it are a stranger's, so nothing of it draws.
     pub(crate) fn fail(&mut self, message: &str) {
         let word = painted("error:", Weight::Bad, self.colour_err);
-        let _ = writeln!(self.err, "{word} {message}");
+        let _ = writeln!(self.err, "{word} {}", visible(message));
     }
 }
 

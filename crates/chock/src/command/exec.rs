@@ -128,7 +128,7 @@ fn explain(
         terminal.answer(&cage.json().to_string())?;
     } else {
         for line in cage.lines() {
-            terminal.answer(&line)?;
+            terminal.answer(&visible_line(&line))?;
         }
     }
     Ok(Exit::Finished)

@@ -65,6 +65,22 @@ fn streams_that_are_pipes_are_opened_anew_by_name() {
     assert!(ran.out == "out\n" && ran.err.ends_with("err\n"), "{} {}", ran.out, ran.err);
 }
 
+#[test]
+fn a_path_in_an_error_or_an_explanation_draws_nothing() {
+    let yard = Yard::new();
+    let odd = "gone\x1b]0;title\x07";
+    let ran = yard.chock(&["exec", "--project", odd, "--", "true"]).expect(125);
+    assert!(ran.err.contains("gone\\x1b]0;title\\x07"), "{}", ran.err);
+    assert!(!ran.err.contains('\x1b'), "{}", ran.err);
+    let place = yard.path(odd);
+    std::fs::rename(yard.project(), &place).expect("a project of that name");
+    let place = place.to_str().expect("text");
+    let mut command = yard.command(&["exec", "--explain", "--project", place]);
+    let explained = command.current_dir("/").output().expect("an end");
+    let out = String::from_utf8_lossy(&explained.stdout);
+    assert!(out.contains("gone\\x1b]0;title") && !out.contains('\x1b'), "{explained:?}");
+}
+
 /// A program that connects its input anew, and says what it got.
 const CONNECTS: &str = "import socket, struct, sys, os, ctypes
 libc = ctypes.CDLL(None)
