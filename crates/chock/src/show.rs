@@ -119,17 +119,8 @@ impl Show {
                 let line = format!("· plan: {} of {} steps done", done.count(), body.steps.len());
                 self.say(Weight::Quiet, &line);
             }
-            Event::Reviewed(body) => {
-                let line = format!("· reviewed {}: {}", body.action, review_word(body.review));
-                self.say(Weight::Quiet, &line);
-            }
-            Event::Promise(PromiseBody { action, ceiling, .. }) => {
-                let line = format!("· promised: {} is at most {}", action, ceiling);
-                self.say(Weight::Quiet, &visible_line(&line));
-            }
-            Event::Widened(WidenedBody { action, ceiling }) => {
-                let line = format!("· a promise was lifted: {} is at most {}", action, ceiling);
-                self.say(Weight::Warn, &visible_line(&line));
+            Event::Reviewed(_) | Event::Promise(_) | Event::Widened(_) => {
+                self.governed(&record.event);
             }
             Event::Start(_)
             | Event::Config(_)
@@ -148,6 +139,24 @@ impl Show {
             | Event::Ended(_)
             | Event::Unknown { .. } => {}
         }
+    }
+
+    /// Shows what changes or uses the rules.
+    fn governed(&mut self, event: &Event) {
+        let (weight, line) = match event {
+            Event::Reviewed(body) => {
+                let word = review_word(body.review);
+                (Weight::Quiet, format!("· reviewed {}: {word}", body.action))
+            }
+            Event::Promise(PromiseBody { action, ceiling, .. }) => {
+                (Weight::Quiet, format!("· promised: {action} is at most {ceiling}"))
+            }
+            Event::Widened(WidenedBody { action, ceiling }) => {
+                (Weight::Warn, format!("· a promise was lifted: {action} is at most {ceiling}"))
+            }
+            _ => return,
+        };
+        self.say(weight, &visible_line(&line));
     }
 
     /// Shows what is not a record.
