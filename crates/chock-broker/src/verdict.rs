@@ -99,10 +99,8 @@ impl Refusal {
                 Grounds::Person
                 | Grounds::PersonAlways
                 | Grounds::PersonForSession
-                | Grounds::PersonDirectly
-                | Grounds::Timeout
-                | Grounds::Nobody
-                | Grounds::Cancelled => "person",
+                | Grounds::PersonDirectly => "person",
+                Grounds::Timeout | Grounds::Nobody | Grounds::Cancelled => "nobody",
             },
         }
     }

@@ -41,6 +41,7 @@ mod project;
 mod project_path;
 mod provider;
 mod remembered;
+mod rules;
 mod source;
 mod store;
 mod token;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use chock_policy::{RULES_MAX, Rule};
+use chock_policy::Rule;
 use chock_zon::{Entry, Spanned};
 use minisign_verify::{PublicKey, Signature};
 
@@ -32,7 +32,7 @@ pub struct Organisation {
     pub issued_ms: u64,
     /// When it should have been replaced, in milliseconds since 1970; 0 is never. It binds after.
     pub expires_ms: u64,
-    /// The ceiling, at most [`RULES_MAX`] rows.
+    /// The ceiling, at most [`RULES_MAX`](chock_policy::RULES_MAX) rows.
     pub rules: Vec<Spanned<Rule>>,
     /// The most that a session may spend.
     pub budget: Option<Budget>,
@@ -187,7 +187,7 @@ impl Organisation {
             "subject" => self.subject = name(entry, source),
             "issued_ms" => self.issued_ms = source.read(node).unwrap_or_default(),
             "expires_ms" => self.expires_ms = source.read(node).unwrap_or_default(),
-            "rules" => self.rules = list(node, RULES_MAX, "rules", source),
+            "rules" => self.rules = crate::rules::rules(node, source),
             "budget" => {
                 let block = source.read::<BudgetBlock>(node);
                 self.budget = block.and_then(|block| block.check(node.anchor(), source));

@@ -1,6 +1,6 @@
 //! `chock.zon`: what a project asks for.
 
-use chock_policy::{RULES_MAX, Rule, Table};
+use chock_policy::{Rule, Table};
 use chock_zon::{Node, Spanned};
 use serde::de::DeserializeOwned;
 
@@ -97,7 +97,7 @@ impl Project {
         source.finish(project)
     }
 
-    /// The rows of `policy.rules`, at most [`RULES_MAX`], as they are written.
+    /// The rows of `policy.rules`, at most [`RULES_MAX`](chock_policy::RULES_MAX), as they are written.
     ///
     /// They are for showing. What counts of them is in [`Project::table`].
     #[must_use]
@@ -133,7 +133,7 @@ fn policy(node: Node<'_>, source: &mut Source<'_>) -> Vec<Spanned<Rule>> {
     }
     for entry in node.entries() {
         match entry.name() {
-            "rules" => rules = list(entry.value(), RULES_MAX, "rules", source),
+            "rules" => rules = crate::rules::rules(entry.value(), source),
             _ => source.refuse_name(entry, &POLICY, "field of `policy`"),
         }
     }

@@ -115,7 +115,7 @@ impl HandBack {
         Sha256::digest(moves).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// `path`, and the hashes before and after, of at most [`RECORDED_MAX`] files.
+    /// `path`, and the hashes before and after, of at most 2,000 files.
     #[must_use]
     pub fn files(&self) -> Vec<Value> {
         let to = self.direction.side();

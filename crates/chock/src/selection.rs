@@ -66,6 +66,7 @@ struct Wish {
     mode: bool,
     hunks: BTreeSet<HunkId>,
     declined: Option<String>,
+    declined_mode: Option<String>,
     declined_hunks: BTreeMap<HunkId, String>,
 }
 
@@ -107,26 +108,11 @@ impl Selection {
                 Target::Taken => {}
             }
         }
-        for (word, because) in &self.reject {
-            match target(&word.0, changes, from_start)? {
-                Target::File(at) | Target::Mode(at) => {
-                    wishes[at].declined = Some(because.clone());
-                }
-                Target::Hunk(at, hunk) => {
-                    wishes[at].declined_hunks.insert(hunk, because.clone());
-                }
-                Target::Below(all) => {
-                    for at in all {
-                        wishes[at].declined = Some(because.clone());
-                    }
-                }
-                Target::Taken => {
-                    let word = String::from_utf8_lossy(&word.0);
-                    return Err(format!(
-                        "`{}` is in the project already; chock undo takes it back",
-                        visible_line(&word)
-                    ));
-                }
+        self.decline(changes, from_start, &mut wishes)?;
+        for (file, wish) in changes.files.iter().zip(&wishes) {
+            if wish.contradicts_itself() {
+                let path = visible_line(&String::from_utf8_lossy(&file.path));
+                return Err(format!("`{path}` is both accepted and rejected; say one of them"));
             }
         }
         for at in by_wildcard {
@@ -144,9 +130,53 @@ impl Selection {
         }
         Ok(decided)
     }
+
+    /// Notes what is declined.
+    fn decline(
+        &self,
+        changes: &mut ChangeSet,
+        from_start: Option<&ChangeSet>,
+        wishes: &mut [Wish],
+    ) -> Result<(), String> {
+        for (word, because) in &self.reject {
+            match target(&word.0, changes, from_start)? {
+                Target::File(at) => {
+                    wishes[at].declined = Some(because.clone());
+                }
+                Target::Mode(at) if changes.files[at].has_parts() => {
+                    wishes[at].declined_mode = Some(because.clone());
+                }
+                Target::Mode(at) => wishes[at].declined = Some(because.clone()),
+                Target::Hunk(at, hunk) => {
+                    wishes[at].declined_hunks.insert(hunk, because.clone());
+                }
+                Target::Below(all) => {
+                    for at in all {
+                        wishes[at].declined = Some(because.clone());
+                    }
+                }
+                Target::Taken => {
+                    let word = String::from_utf8_lossy(&word.0);
+                    return Err(format!(
+                        "`{}` is in the project already; chock undo takes it back",
+                        visible_line(&word)
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Wish {
+    /// Whether the same thing is taken and declined, each by its name.
+    fn contradicts_itself(&self) -> bool {
+        let takes = self.whole || self.mode || !self.hunks.is_empty();
+        (self.declined.is_some() && takes)
+            || (self.declined_mode.is_some() && self.mode)
+            || self.declined_hunks.keys().any(|hunk| self.hunks.contains(hunk))
+    }
+
     /// Adds what is wanted of `file` to what was decided.
     fn settle(&self, file: &FileChange, decided: &mut Decided) {
         let path = file.path.as_slice();
@@ -154,6 +184,10 @@ impl Wish {
             let because = because.clone();
             decided.declined.push(Declined { path: path.to_vec(), hunks: None, because });
             return;
+        }
+        if let Some(because) = &self.declined_mode {
+            let (hunks, because) = (Some(vec![MODE.to_owned()]), because.clone());
+            decided.declined.push(Declined { path: path.to_vec(), hunks, because });
         }
         for (hunk, because) in &self.declined_hunks {
             let (hunks, because) = (Some(vec![hunk.to_string()]), because.clone());
@@ -171,7 +205,7 @@ impl Wish {
             }
             return;
         }
-        let mode = self.whole || self.mode;
+        let mode = (self.whole || self.mode) && self.declined_mode.is_none();
         if hunks.len() == all.len() && (mode || !changes_mode) {
             return decided.choice.take_file(path);
         }
@@ -190,7 +224,11 @@ fn target(
     changes: &mut ChangeSet,
     from_start: Option<&ChangeSet>,
 ) -> Result<Target, String> {
-    let word = word.strip_prefix(b"./").unwrap_or(word);
+    if word.is_empty() || word.starts_with(b"/") {
+        let word = visible_line(&String::from_utf8_lossy(word));
+        return Err(format!("`{word}` is no path of the project; `.` is everything in it"));
+    }
+    let word = if word == b"./" { b"." } else { word.strip_prefix(b"./").unwrap_or(word) };
     let find =
         |changes: &ChangeSet, path: &[u8]| changes.files.iter().position(|file| file.path == path);
     if let Some(at) = find(changes, word) {

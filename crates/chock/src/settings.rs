@@ -11,12 +11,14 @@ use chock_config::{
     OrganisationBlock, Origin, Person, PersonPath, Project as Wishes, Remembered, Spanned,
     VariableName, Widening, read_text,
 };
+use chock_log::Log;
 use chock_policy::{Action, Decision, Lineage, Ratchet, Request, Rule, Table, decide};
 use chock_tools::Times;
 use chock_tools::cage::{CageRules, Denied, Filter, Grant, Home, ToolchainRules};
 use sha2::{Digest, Sha256};
 
 use crate::exit::{Failure, causes};
+use crate::found::Found;
 use crate::program::Program;
 use crate::terminal::{Terminal, Weight};
 use crate::visible::visible_line;
@@ -156,6 +158,19 @@ impl Settings {
                     visible_line(provider)
                 )));
             }
+        }
+        Ok(())
+    }
+
+    /// Refuses to touch a session without the organisation's bundle that it was started under.
+    pub(crate) fn still_bind(&self, found: &Found) -> Result<(), Failure> {
+        let (session, _) = Log::read(&found.log).map_err(|fault| Failure::because(&fault))?;
+        let files = session.config.map(|config| config.files).unwrap_or_default();
+        if files.contains_key(ORGANISATION) && !self.files.contains_key(ORGANISATION) {
+            return Err(Failure::start(format!(
+                "session {} was started under an organisation's bundle; name it with --org-bundle",
+                found.id
+            )));
         }
         Ok(())
     }

@@ -157,16 +157,14 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Notes an answer. A declined mode is a mode that is left.
+    /// Notes an answer.
     fn settle(&mut self, path: &[u8], part: Option<&str>, word: Word) {
         let name = match part {
             Some(part) => PathText([path, b":", part.as_bytes()].concat()),
             None => PathText(path.to_vec()),
         };
-        let declines_mode = part == Some(MODE);
         match word {
             Word::Yes | Word::RestYes => self.selection.accept.push(name),
-            Word::No(_) | Word::RestNo if declines_mode => {}
             Word::No(because) => self.selection.reject.push((name, because)),
             Word::RestNo => self.selection.reject.push((name, String::new())),
             Word::Quit => self.quit = true,

@@ -51,8 +51,12 @@ pub(crate) enum Parsed {
 ///
 /// A first word is a command's name. Options first are options of `run`.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
+    let separated = arguments.iter().any(|word| word == "--");
+    let given = arguments.get(1).cloned();
     let arguments = with_command(arguments)?;
+    let added = arguments.get(1) != given.as_ref();
     match Words::try_parse_from(arguments) {
+        Ok(words) if added && !separated => not_a_command(words),
         Ok(words) => Ok(Parsed::Command(Box::new(words))),
         Err(fault) if !fault.use_stderr() => {
             // A closed pipe is nobody's loss.
@@ -61,6 +65,22 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
         }
         Err(fault) => Err(Failure::start(told(&fault))),
     }
+}
+
+/// Refuses a task that is one command's name, behind options that stand first: that is a command
+/// with its options in the wrong place, and a task would cost something.
+fn not_a_command(words: Words) -> Result<Parsed, Failure> {
+    if let Command::Run(args) = &words.command
+        && let [word] = args.message.as_slice()
+        && let Some(name) = word.to_str()
+        && Words::command().get_subcommands().any(|command| command.get_name() == name)
+    {
+        return Err(Failure::start(format!(
+            "options stand behind the command: chock {name} ... To give the agent this one word \
+             as its task: chock run -- {name}"
+        )));
+    }
+    Ok(Parsed::Command(Box::new(words)))
 }
 
 /// Puts `run` in front of options, and refuses a first word that is no command.
@@ -136,6 +156,19 @@ mod tests {
         assert_eq!(read(&["--model", "m"]).expect("words")[1], "run");
         assert_eq!(read(&["--help"]).expect("words")[1], "--help");
         assert_eq!(read(&["doctor"]).expect("words")[1], "doctor");
+    }
+
+    #[test]
+    fn a_command_behind_options_is_no_task() {
+        let parsed = |words: &[&str]| {
+            let words = std::iter::once("chock").chain(words.iter().copied());
+            parse(words.map(OsString::from).collect())
+        };
+        let refused = parsed(&["--model", "two", "diff"]).err().expect("a refusal");
+        assert!(refused.message.contains("options stand behind the command: chock diff"));
+        for words in [&["--model", "diff", "fix it"][..], &["--", "diff"], &["run", "diff"]] {
+            assert!(parsed(words).is_ok(), "{words:?}");
+        }
     }
 
     #[test]

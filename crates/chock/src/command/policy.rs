@@ -71,9 +71,9 @@ struct ExplainArgs {
     /// The model that asks; without it rows about models match no name
     #[arg(long, default_value = "", value_name = "NAME", hide_default_value = true)]
     model: String,
-    /// The tool whose call asks
-    #[arg(long, default_value = "run_command", value_name = "NAME")]
-    tool: String,
+    /// The tool whose call asks; that of a `call.` action, else run_command
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
     /// Count the promises that this session holds: its id, or the end of it
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -143,7 +143,9 @@ fn explanation(
     let action = Action::new(asked.action.as_str())
         .map_err(|fault| Failure::start(visible_line(&fault.to_string())))?;
     let lineage = Lineage::new(vec![asked.agent_kind.clone()]);
-    let request = Request { action: &action, tool: &asked.tool, model: &asked.model };
+    let own = action.as_str().strip_prefix("call.").unwrap_or("run_command");
+    let tool = asked.tool.as_deref().unwrap_or(own);
+    let request = Request { action: &action, tool, model: &asked.model };
     Ok(explain(&settings.table, &lineage, kept, &request))
 }
 

@@ -81,9 +81,16 @@ pub(crate) fn run(
         }
     }
     selection.snapshot = Some(sight.changes.snapshot.to_string());
+    let declined: Vec<_> = selection.reject.iter().map(|(path, _)| path.clone()).collect();
     let asker = Asker { program, project: &project, found: &listed.found };
     let report = asker.report(terminal, Request::Review { selection })?;
     report.tell(terminal, ("wrote", args.json))?;
+    if !args.json && report.refused.is_empty() {
+        for path in declined {
+            let path = visible_line(&String::from_utf8_lossy(&path.0));
+            terminal.say(Weight::Plain, &format!("declined {path}"));
+        }
+    }
     if !args.json && !report.written.is_empty() {
         terminal.say(Weight::Quiet, "chock undo takes it out again");
     }
@@ -156,6 +163,7 @@ impl Asker<'_> {
         let (program, project) = (self.program, self.project);
         let settings =
             Settings::read(program, project.root(), Flags::default(), Consent::Tell, terminal)?;
+        settings.still_bind(self.found)?;
         let bench = Bench::open(program, (project, &settings), self.found)?;
         match request {
             Request::Review { selection } => bench.review(&selection),

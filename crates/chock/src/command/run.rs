@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::found::{self, Found};
 use crate::house::{self, Plan};
 use crate::program::{Program, new_session};
-use crate::settings::{Consent, ORGANISATION, Settings};
+use crate::settings::{Consent, Settings};
 use crate::show::{Show, View, usage_words};
 use crate::speaker;
 use crate::terminal::{Terminal, Weight};
@@ -29,7 +29,7 @@ const MESSAGE_BYTES_MAX: u64 = 4 << 20;
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
     /// What to do, in your words; `-` reads them from standard input
-    message: Vec<OsString>,
+    pub(crate) message: Vec<OsString>,
 
     /// Go on with the newest session of this project
     #[arg(long = "continue", conflicts_with = "session")]
@@ -123,7 +123,7 @@ fn prepare(
     let consent = args.accept_project.as_deref().map_or(Consent::Ask, Consent::Digest);
     let mut settings = Settings::read(program, project.root(), flags, consent, terminal)?;
     if resumes {
-        still_bound(&found, &settings)?;
+        settings.still_bind(&found)?;
     }
     let speaker = speaker::choose(&program.places, &settings)?;
     settings.permits_model(&speaker.provider, &speaker.name)?;
@@ -171,19 +171,6 @@ fn still_owed(
         }
     }
     Ok(message)
-}
-
-/// Refuses to go on without the organisation's bundle that a session was started under.
-fn still_bound(found: &Found, settings: &Settings) -> Result<(), Failure> {
-    let (session, _) = Log::read(&found.log).map_err(|fault| Failure::because(&fault))?;
-    let was_bound = session.config.is_some_and(|config| config.files.contains_key(ORGANISATION));
-    if was_bound && !settings.files.contains_key(ORGANISATION) {
-        return Err(Failure::start(format!(
-            "session {} was started under an organisation's bundle; name it with --org-bundle",
-            found.id
-        )));
-    }
-    Ok(())
 }
 
 /// Joins the words, or reads them from a pipe.

@@ -39,6 +39,18 @@ fn explain_shows_every_row_that_matches_and_why_one_won() {
 }
 
 #[test]
+fn a_row_about_no_action_there_is_is_a_fault_and_not_silence() {
+    for (action, words) in [
+        ("run_command", "no action is called `run_command`: a tool is `call.`"),
+        ("gti.push", "`git`"),
+    ] {
+        let rules = format!(".{{ .action = \"{action}\", .decision = .deny }}");
+        let told = with_rules(&rules).chock(&["policy"]).expect(1).err;
+        assert!(told.contains(words), "{told}");
+    }
+}
+
+#[test]
 fn what_nobody_accepted_is_shown_as_that() {
     let yard = with_rules(".{ .action = \"git.push\", .decision = .allow }");
     let told = yard.chock(&["policy", "explain", "git.push"]).expect(0).out;

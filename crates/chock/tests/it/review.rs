@@ -330,3 +330,42 @@ fn what_is_kept_is_listed_and_cleared() {
     assert_eq!(read(&yard, "new.txt"), "x\n");
     yard.chock(&["sessions", "verify"]).expect(0);
 }
+
+#[test]
+fn an_empty_path_and_a_contradiction_take_nothing() {
+    let yard = worked("sed -i 's/two/TWO/' lines.txt; echo more >> front/app.js");
+    let before = yard.fingerprint();
+    let cases: [(&[&str], &str); 6] = [
+        (&["--accept", ""], "`` is no path of the project"),
+        (&["--reject", ""], "`` is no path of the project"),
+        (&["--accept", "/"], "`/` is no path of the project"),
+        (&["--accept", "/lines.txt"], "is no path of the project"),
+        (&["--accept", "lines.txt", "--reject", "lines.txt"], "both accepted and rejected"),
+        (&["--accept", "lines.txt", "--reject", "nothing.txt"], "is not among the changes"),
+    ];
+    for (words, expected) in cases {
+        let ran = yard.chock(&[&["review"], words].concat()).expect(1);
+        assert!(ran.err.contains(expected), "{words:?}: {}", ran.err);
+        assert_eq!(yard.fingerprint(), before, "{words:?}");
+    }
+    assert_eq!(bodies(&yard, "diff.reviewed"), Vec::<Value>::new());
+    let ran = yard.chock(&["review", "--accept", ".", "--reject", "front/app.js"]).expect(0);
+    assert!(ran.out.contains("wrote lines.txt"), "{}", ran.out);
+    assert!(ran.err.contains("declined front/app.js"), "{}", ran.err);
+    assert_eq!(read(&yard, "front/app.js"), "front\n");
+}
+
+#[test]
+fn a_declined_mode_leaves_the_text_and_is_told() {
+    let yard = worked("sed -i 's/two/TWO/' lines.txt; chmod 755 lines.txt");
+    let diff = json_of(&yard.chock(&["diff", "--json"]).expect(0));
+    let hunk = diff["files"][0]["hunks"][0]["id"].as_str().expect("an id");
+    let (good, bad) = (format!("lines.txt:{hunk}"), "lines.txt:mode");
+    yard.chock(&["review", "--accept", &good, "--reject", bad]).expect(0);
+    assert_eq!(read(&yard, "lines.txt"), LINES.replace("two", "TWO"));
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(yard.project().join("lines.txt")).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o111, 0);
+    let reviewed = &bodies(&yard, "diff.reviewed")[0];
+    assert_eq!(reviewed["declined"][0]["hunks"], json!(["mode"]), "{reviewed}");
+}
