@@ -185,6 +185,8 @@ impl fmt::Display for ProjectPath {
             | Self::Pattern(ProjectPattern { directories_only: true, .. }) => "/",
             Self::Name(_) | Self::Pattern(_) => "",
         };
-        write!(out, "{}{slash}", self.as_str())
+        // A name that would be taken for a home is a file of the project behind `./`.
+        let here = if self.as_str().starts_with('~') { "./" } else { "" };
+        write!(out, "{here}{}{slash}", self.as_str())
     }
 }

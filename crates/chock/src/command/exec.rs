@@ -44,6 +44,10 @@ pub(crate) struct ExecArgs {
     )]
     command: Vec<OsString>,
 
+    /// Whether it is the cage's own shell instead, for `chock workspace shell`
+    #[arg(skip)]
+    shell: bool,
+
     /// Use the copy of this session: its id, or the end of it
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -67,6 +71,27 @@ pub(crate) struct ExecArgs {
     /// Accept what the project's chock.zon asks for, if this is its digest
     #[arg(long, value_name = "DIGEST")]
     accept_project: Option<String>,
+}
+
+impl ExecArgs {
+    /// A shell in the copy of a session.
+    pub(crate) fn shell_in(session: String, project: Option<PathBuf>) -> Self {
+        Self {
+            command: Vec::new(),
+            shell: true,
+            session: Some(session),
+            keep: false,
+            explain: false,
+            json: false,
+            project,
+            accept_project: None,
+        }
+    }
+
+    /// The command and its arguments.
+    fn argv(&self, site: &Site) -> Vec<OsString> {
+        if self.shell { vec![site.compiled.shell.clone().into()] } else { self.command.clone() }
+    }
 }
 
 pub(crate) fn run(
@@ -178,19 +203,21 @@ impl Work<'_> {
     }
 
     fn proposal(&self, site: &Site) -> Proposal<Act> {
-        let words = self.args.command.iter().map(|word| word.to_string_lossy());
+        let argv = self.args.argv(site);
+        let words = argv.iter().map(|word| word.to_string_lossy());
+        let effect = words.collect::<Vec<_>>().join(" ");
         let inside = self.program.directory.canonicalize().ok();
         let directory = inside.filter(|path| path.starts_with(self.project));
         let directory = directory.unwrap_or_else(|| self.project.to_owned());
         let environment = site.compiled.environment.clone();
         let ground = chock_tools::Ground::new(self.project, &directory, &environment);
         let mut actions = vec![Action::from_static("call.run_command")];
-        actions.extend(ground.words(&self.args.command));
+        actions.extend(ground.words(&argv));
         Proposal {
             call: "exec".to_owned(),
             tool: "exec".to_owned(),
-            effect: words.collect::<Vec<_>>().join(" "),
-            act: Act::Command { argv: self.args.command.clone(), environment, directory },
+            effect,
+            act: Act::Command { argv, environment, directory },
             actions,
         }
     }
@@ -215,7 +242,8 @@ impl Work<'_> {
         (seat, stop): (Seat, Stop),
         permit: Permit<Act>,
     ) -> Result<(Exit, Outcome), Failure> {
-        let wall_time = Some(self.settings.limits().wall_time);
+        // Somebody sits at a shell, and ends it themselves.
+        let wall_time = (!self.args.shell).then(|| self.settings.limits().wall_time);
         let call = Call { stdio: seat.stdio(), wall_time, cancel: &stop.call };
         let (_spent, finished) = chock_sandbox::run(keeper, permit, call);
         drop(seat);
@@ -232,7 +260,11 @@ impl Work<'_> {
         finished: &Finished,
     ) -> Result<(Exit, Outcome), Failure> {
         use chock_log::Ended as Told;
-        let name = visible_line(&self.args.command[0].to_string_lossy());
+        let name = self
+            .args
+            .command
+            .first()
+            .map_or_else(|| "the shell".to_owned(), |word| visible_line(&word.to_string_lossy()));
         let (code, told, words) = match finished.ended {
             Ended::Exited(code) => (low_byte(code), Told::Exited(code), None),
             Ended::Signalled(signal) => (low_byte(128 + signal), Told::Signalled(signal), None),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use chock_workspace::{Shelf, remove_tree, size_on_disk};
 use serde_json::json;
 
+use super::exec::ExecArgs;
 use super::sessions::remove::{bytes, consent};
 use super::sessions::seal::hold;
 use crate::exit::{Exit, Failure};
@@ -32,6 +33,11 @@ pub(crate) struct WorkspaceArgs {
 enum Act {
     /// List the copies, the hand-backs and the bases
     List,
+    /// Open a shell in the copy of a session, in the cage
+    Shell {
+        /// The session's id or the end of it; the newest if there is none
+        session: Option<String>,
+    },
     /// Remove the copy of a session, or what undo needs; logs stay
     Clear(ClearArgs),
 }
@@ -58,8 +64,23 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     match &args.act {
         None | Some(Act::List) => list(program, terminal, args),
+        Some(Act::Shell { session }) => shell(program, terminal, (args, session.as_deref())),
         Some(Act::Clear(words)) => clear(program, terminal, (args, words)),
     }
+}
+
+/// Opens the cage's shell in the copy of a session, as `chock exec --session` does.
+fn shell(
+    program: &Program,
+    terminal: &mut Terminal,
+    (args, session): (&WorkspaceArgs, Option<&str>),
+) -> Result<Exit, Failure> {
+    let project = program.project(args.project.as_deref())?;
+    let found = found::session(&program.places.sessions(project.root()), session)?;
+    let words = format!("a shell in the copy of session {}; what it changes is in it", found.id);
+    terminal.say(Weight::Quiet, &words);
+    let exec = ExecArgs::shell_in(found.id.to_string(), args.project.clone());
+    super::exec::run(program, terminal, &exec)
 }
 
 fn list(program: &Program, terminal: &mut Terminal, args: &WorkspaceArgs) -> Result<Exit, Failure> {

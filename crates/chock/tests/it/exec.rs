@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::thread;
 
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::screen::Screen;
 use crate::yard::Yard;
@@ -360,4 +361,20 @@ fn the_cage_is_explained_in_words_and_as_an_object() {
     // Without a command there is nothing to run.
     let ran = yard.chock(&["exec"]);
     assert_ne!(ran.code, Some(0));
+}
+
+#[test]
+fn a_shell_opens_in_the_copy_of_a_session() {
+    let yard = Yard::new();
+    let call =
+        json!({ "name": "run_command", "input": { "command": "echo it is here > made.txt" } });
+    crate::input::scripted(&yard, &json!({ "turns": [{ "tools": [call] }, { "text": "done" }] }));
+    yard.chock(&["run", "x"]).expect(0);
+    let mut screen = Screen::start(&yard, &["workspace", "shell"]);
+    screen.wait_for("a shell in the copy of session");
+    screen.press("cat made.txt; echo $((40 + 2)); exit 7\n");
+    screen.wait_for("it is here");
+    screen.wait_for("42");
+    assert_eq!(screen.end().0, Some(7));
+    assert!(!yard.project().join("made.txt").exists());
 }
