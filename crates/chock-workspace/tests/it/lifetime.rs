@@ -108,7 +108,7 @@ fn takes_snapshots_until_killed() {
         config_home: None,
         own_directories: Vec::new(),
     };
-    let project = chock_workspace::Project::find(project.as_ref(), &around).unwrap();
+    let project = Project::find(project.as_ref(), &around).unwrap();
     let session = std::path::PathBuf::from(std::env::var_os("SESSION").unwrap());
     let workspace = Workspace::open(&project, &session, &[], &[]).unwrap();
     println!("ready");
