@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::fault::Faults;
 use crate::source::Source;
-use crate::store::{self, Bytes, Identity, StoreFault, Version, read_private};
+use crate::store::{self, Bytes, Identity, StoreFault, Version};
 
 /// What a person accepted: digests of [`Widening`](crate::Widening)s, each for a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +23,16 @@ struct Row {
 /// The most acceptances that are kept. The oldest make room.
 const ROWS_MAX: usize = 1024;
 
+impl store::Stored for Acceptances {
+    fn of_text(name: &str, text: &str) -> Result<Self, Faults> {
+        Self::from_zon(name, text)
+    }
+
+    fn to_text(&self) -> String {
+        self.to_zon()
+    }
+}
+
 impl Acceptances {
     /// Reads the file at `path`; one that is not there holds nothing.
     ///
@@ -30,10 +40,7 @@ impl Acceptances {
     ///
     /// It is there and cannot be trusted or read. Then nothing is accepted.
     pub fn read(path: &Path) -> Result<Self, StoreFault> {
-        let Some(text) = read_private(path)? else { return Ok(Self::default()) };
-        let name = path.display().to_string();
-        Self::from_zon(&name, &text)
-            .map_err(|source| StoreFault::Damaged { path: path.to_owned(), source })
+        store::read(path)
     }
 
     /// Whether exactly what `digest` stands for was accepted for this directory.
@@ -55,7 +62,7 @@ impl Acceptances {
     ///
     /// The file cannot be trusted, read or written. Then it is as it was.
     pub fn add(path: &Path, identity: &Identity, digest: &str) -> Result<(), StoreFault> {
-        Self::change(path, |kept| {
+        store::change(path, |kept: &mut Self| {
             kept.rows.retain(|row| row.digest != digest || row.identity != *identity);
             kept.rows.push(Row { digest: digest.to_owned(), identity: identity.clone() });
             let over = kept.rows.len().saturating_sub(ROWS_MAX);
@@ -69,14 +76,8 @@ impl Acceptances {
     ///
     /// As [`Acceptances::add`].
     pub fn revoke(path: &Path, directory: &Path) -> Result<(), StoreFault> {
-        Self::change(path, |kept| kept.rows.retain(|row| row.identity.path() != directory))
-    }
-
-    fn change(path: &Path, change: impl FnOnce(&mut Self)) -> Result<(), StoreFault> {
-        store::change(path, || {
-            let mut kept = Self::read(path)?;
-            change(&mut kept);
-            Ok(kept.to_zon())
+        store::change(path, |kept: &mut Self| {
+            kept.rows.retain(|row| row.identity.path() != directory)
         })
     }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::fault::Faults;
 use crate::source::Source;
-use crate::store::{self, Bytes, Identity, StoreFault, Version, read_private};
+use crate::store::{self, Bytes, Identity, StoreFault, Version};
 
 /// What a person answered for good: rows, each for one directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +18,16 @@ pub struct Remembered {
 /// The most answers that are kept. The oldest make room.
 const ROWS_MAX: usize = 4096;
 
+impl store::Stored for Remembered {
+    fn of_text(name: &str, text: &str) -> Result<Self, Faults> {
+        Self::from_zon(name, text)
+    }
+
+    fn to_text(&self) -> String {
+        self.to_zon()
+    }
+}
+
 impl Remembered {
     /// Reads the file at `path`; one that is not there holds nothing.
     ///
@@ -25,9 +35,7 @@ impl Remembered {
     ///
     /// It is there and cannot be trusted or read. Then nothing counts.
     pub fn read(path: &Path) -> Result<Self, StoreFault> {
-        let Some(text) = read_private(path)? else { return Ok(Self::default()) };
-        Self::from_zon(&path.display().to_string(), &text)
-            .map_err(|source| StoreFault::Damaged { path: path.to_owned(), source })
+        store::read(path)
     }
 
     /// Lists the answers for one directory, in the order they were given.
@@ -50,7 +58,7 @@ impl Remembered {
     ///
     /// The file cannot be trusted, read or written. Then it is as it was.
     pub fn add(path: &Path, identity: &Identity, rules: &[Rule]) -> Result<(), StoreFault> {
-        Self::change(path, |kept| {
+        store::change(path, |kept: &mut Self| {
             kept.rows.retain(|(of, rule)| of != identity || !rules.contains(rule));
             kept.rows.extend(rules.iter().map(|rule| (identity.clone(), rule.clone())));
             let over = kept.rows.len().saturating_sub(ROWS_MAX);
@@ -70,20 +78,12 @@ impl Remembered {
         chosen: impl Fn(&Rule) -> bool,
     ) -> Result<usize, StoreFault> {
         let mut gone = 0;
-        Self::change(path, |kept| {
+        store::change(path, |kept: &mut Self| {
             let before = kept.rows.len();
             kept.rows.retain(|(of, rule)| of.path() != directory || !chosen(rule));
             gone = before - kept.rows.len();
         })?;
         Ok(gone)
-    }
-
-    fn change(path: &Path, change: impl FnOnce(&mut Self)) -> Result<(), StoreFault> {
-        store::change(path, || {
-            let mut kept = Self::read(path)?;
-            change(&mut kept);
-            Ok(kept.to_zon())
-        })
     }
 
     /// The answers as text.

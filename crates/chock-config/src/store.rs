@@ -96,7 +96,7 @@ impl Identity {
 }
 
 /// Reads the text of a file that only its owner can write; none when there is no such file.
-pub(crate) fn read_private(path: &Path) -> Result<Option<String>, StoreFault> {
+fn read_private(path: &Path) -> Result<Option<String>, StoreFault> {
     let Some(text) = read_text(path, Links::Refuse)? else { return Ok(None) };
     let unreadable = |source| FileFault::Unreadable { path: path.to_owned(), source };
     let mode = fs::symlink_metadata(path).map_err(unreadable)?.permissions().mode();
@@ -106,16 +106,31 @@ pub(crate) fn read_private(path: &Path) -> Result<Option<String>, StoreFault> {
     Ok(Some(text))
 }
 
+/// What one such file holds.
+pub(crate) trait Stored: Default {
+    /// Reads the text that [`Stored::to_text`] wrote, of a file that people know as `name`.
+    fn of_text(name: &str, text: &str) -> Result<Self, Faults>;
+
+    fn to_text(&self) -> String;
+}
+
+/// Reads what the file at `path` holds; one that is not there holds nothing.
+pub(crate) fn read<T: Stored>(path: &Path) -> Result<T, StoreFault> {
+    let Some(text) = read_private(path)? else { return Ok(T::default()) };
+    T::of_text(&path.display().to_string(), &text)
+        .map_err(|source| StoreFault::Damaged { path: path.to_owned(), source })
+}
+
 /// Changes the file at `path` as a whole. Another process that does the same waits.
-///
-/// `change` reads the file and returns its new text.
-pub(crate) fn change(
+pub(crate) fn change<T: Stored>(
     path: &Path,
-    change: impl FnOnce() -> Result<String, StoreFault>,
+    change: impl FnOnce(&mut T),
 ) -> Result<(), StoreFault> {
     let fault = |source| StoreFault::Write { path: path.to_owned(), source };
     let _lock = lock(path).map_err(fault)?;
-    replace(path, &change()?).map_err(fault)
+    let mut kept: T = read(path)?;
+    change(&mut kept);
+    replace(path, &kept.to_text()).map_err(fault)
 }
 
 /// Waits for others that change the file. The lock is gone when the file is closed.

@@ -16,8 +16,7 @@ use crate::endpoint::Endpoint;
 use crate::gist::{Excess, Gist};
 use crate::http::{Bearer, Refusal, Server};
 use crate::ids::Ids;
-use crate::told::Told;
-use crate::wired::{Wire, model_of};
+use crate::wired::{Wire, model_of, piece, told_in};
 
 pub(crate) use calls::replayed;
 pub(crate) use request::valid;
@@ -94,16 +93,10 @@ async fn read(
 
 /// Reads one chunk, or the error that came in its place.
 fn chunk(server: &Server, bearer: &Bearer, text: &str) -> Result<Chunk, Refusal> {
-    let chunk: Chunk = serde_json::from_str(text).map_err(|fault| {
-        let place = format!("column {} of a chunk", fault.column());
-        server.malformed(format!("{:?} error at {place}", fault.classify()))
-    })?;
+    let chunk: Chunk = piece(server, text, "a chunk")?;
     let error = chunk.error.as_ref().filter(|error| !error.is_null());
     if error.is_none() && chunk.object.as_ref().and_then(Value::as_str) != Some("error") {
         return Ok(chunk);
     }
-    let value = serde_json::from_str(text).unwrap_or(Value::Null);
-    let mut told = Told::from_stream(&value);
-    bearer.hide(&mut told.message);
-    Err(Refusal::Told(Box::new(told)))
+    Err(told_in(bearer, text))
 }

@@ -7,7 +7,6 @@ use chock_log::Delta;
 use reqwest::Response;
 use reqwest::header::{HeaderName, HeaderValue};
 use secrecy::SecretString;
-use serde_json::Value;
 
 use crate::answer::{self, Answer};
 use crate::context::Context;
@@ -16,8 +15,7 @@ use crate::gist::{Excess, Gist};
 use crate::http::{Bearer, Refusal, Server};
 use crate::ids::Ids;
 use crate::messages::draft::{Event, Gathering};
-use crate::told::Told;
-use crate::wired::{Wire, model_of};
+use crate::wired::{Wire, model_of, piece, told_in};
 
 model_of! {
     /// A model behind Anthropic's Messages.
@@ -83,15 +81,9 @@ impl Wire for Messages {
 
 /// Reads one event, or the error that came in its place.
 fn event(server: &Server, bearer: &Bearer, text: &str) -> Result<Event, Refusal> {
-    let event: Event = serde_json::from_str(text).map_err(|fault| {
-        let place = format!("column {} of an event", fault.column());
-        server.malformed(format!("{:?} error at {place}", fault.classify()))
-    })?;
+    let event: Event = piece(server, text, "an event")?;
     if event.kind != "error" {
         return Ok(event);
     }
-    let value = serde_json::from_str(text).unwrap_or(Value::Null);
-    let mut told = Told::from_stream(&value);
-    bearer.hide(&mut told.message);
-    Err(Refusal::Told(Box::new(told)))
+    Err(told_in(bearer, text))
 }

@@ -6,6 +6,8 @@ use chock_log::{Cost, Delta, ModelMessage, Stop};
 use reqwest::Response;
 use secrecy::SecretString;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::time::sleep;
 
 use crate::cancel::Cancel;
@@ -278,6 +280,26 @@ impl<W: Wire> Model for Wired<W> {
     fn context_tokens(&self) -> Option<u64> {
         self.endpoint.context_tokens
     }
+}
+
+/// Reads one piece of an answer, called `what`.
+pub(crate) fn piece<T: DeserializeOwned>(
+    server: &Server,
+    text: &str,
+    what: &str,
+) -> Result<T, Refusal> {
+    serde_json::from_str(text).map_err(|fault| {
+        let place = format!("column {} of {what}", fault.column());
+        server.malformed(format!("{:?} error at {place}", fault.classify())).into()
+    })
+}
+
+/// Reads the error that came in the place of a piece.
+pub(crate) fn told_in(bearer: &Bearer, text: &str) -> Refusal {
+    let value = serde_json::from_str(text).unwrap_or(Value::Null);
+    let mut told = Told::from_stream(&value);
+    bearer.hide(&mut told.message);
+    Refusal::Told(Box::new(told))
 }
 
 /// Makes a reply of a request that the server refused for its content.

@@ -91,8 +91,8 @@ impl Desk {
     }
 }
 
-/// Takes `.` and `..` out of an absolute path, by name.
-fn clean(path: &Path) -> PathBuf {
+/// Takes `.` and `..` out of an absolute path, by name, as a shell's `cd` does.
+pub(crate) fn clean(path: &Path) -> PathBuf {
     let mut cleaned = PathBuf::new();
     for part in path.components() {
         match part {

@@ -2,6 +2,7 @@
 //! tasks, answers its questions, and has its work carried into the project. Nothing else that
 //! arrives here can start anything.
 
+mod asked;
 mod peer;
 mod place;
 mod talk;
@@ -25,7 +26,8 @@ use crate::report::Report;
 use crate::words::nearest;
 use place::Place;
 
-pub(crate) use talk::{Peer, Piece, Reply, Request, Row};
+pub(crate) use asked::{Asked, beside_the_point};
+pub(crate) use talk::{Piece, Reply, Request, Row};
 
 /// The longest request, in bytes: a choice of thousands of paths and changes.
 const REQUEST_BYTES_MAX: u64 = 1 << 20;
@@ -218,6 +220,7 @@ pub(crate) fn no_such_task(task: &str, names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::talk::Peer;
     use super::*;
 
     struct Yard {

@@ -42,6 +42,7 @@ mod show;
 mod signals;
 mod signers;
 mod speaker;
+mod streams;
 mod terminal;
 mod visible;
 mod walk;

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 
 use chock_agent::Stop;
 use chock_sandbox::{SessionUser, Stdio};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFlags, Timespec};
 use rustix::fs::{Gid, OFlags, Uid};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -28,6 +28,7 @@ use signal_hook::iterator::{Handle, Signals};
 
 use crate::filter::{Filter, Modes};
 use crate::relay::{Relays, Way};
+use crate::streams::{Ready, wait, write_all};
 
 /// How much is copied at once.
 const PIECE: usize = 16 * 1024;
@@ -352,44 +353,4 @@ fn type_in(person: &OwnedFd, near: &OwnedFd, woken: &OwnedFd) -> bool {
             }
         }
     }
-}
-
-/// What a wait came to.
-enum Ready {
-    Now,
-    Woken,
-    Never,
-}
-
-fn wait(
-    stream: &OwnedFd,
-    what: PollFlags,
-    woken: Option<&OwnedFd>,
-    most: Option<&Timespec>,
-) -> Ready {
-    loop {
-        let mut polled = vec![PollFd::new(stream, what)];
-        polled.extend(woken.map(|woken| PollFd::new(woken, PollFlags::IN)));
-        match poll(&mut polled, most) {
-            Ok(0) => return Ready::Never,
-            Ok(_) if !polled[0].revents().is_empty() => return Ready::Now,
-            Ok(_) => return Ready::Woken,
-            Err(Errno::INTR) => {}
-            Err(_) => return Ready::Never,
-        }
-    }
-}
-
-fn write_all(stream: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
-    while !bytes.is_empty() {
-        match rustix::io::write(stream, bytes) {
-            Ok(written) => bytes = &bytes[written..],
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => {
-                poll(&mut [PollFd::new(&stream, PollFlags::OUT)], None)?;
-            }
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
 }

@@ -8,10 +8,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread::JoinHandle;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFlags, Timespec};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::streams::{Ready, wait, write_all};
 
 /// How much is copied at once.
 const PIECE: usize = 16 * 1024;
@@ -151,27 +153,5 @@ fn carry(from: &OwnedFd, to: &OwnedFd, woken: &OwnedFd) {
 
 /// Waits; says whether `stream` is ready, or the wait is over by `woken` or by time.
 fn is_ready(stream: &OwnedFd, what: PollFlags, woken: &OwnedFd, most: Option<&Timespec>) -> bool {
-    loop {
-        let mut polled = [PollFd::new(stream, what), PollFd::new(woken, PollFlags::IN)];
-        match poll(&mut polled, most) {
-            Ok(0) => return false,
-            Ok(_) => return !polled[0].revents().is_empty(),
-            Err(Errno::INTR) => {}
-            Err(_) => return false,
-        }
-    }
-}
-
-fn write_all(stream: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
-    while !bytes.is_empty() {
-        match rustix::io::write(stream, bytes) {
-            Ok(written) => bytes = &bytes[written..],
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => {
-                poll(&mut [PollFd::new(&stream, PollFlags::OUT)], None)?;
-            }
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
+    matches!(wait(stream, what, Some(woken), most), Ready::Now)
 }

@@ -11,14 +11,13 @@ use chock_config::{
     OrganisationBlock, Origin, Person, PersonPath, Project as Wishes, Remembered, Spanned,
     VariableName, Widening, read_text,
 };
-use chock_log::Log;
+use chock_log::{ConfigBody, Session};
 use chock_policy::{Action, Decision, Lineage, Ratchet, Request, Rule, Table, decide};
 use chock_tools::Times;
 use chock_tools::cage::{CageRules, Denied, Filter, Grant, Home, ToolchainRules};
 use sha2::{Digest, Sha256};
 
 use crate::exit::{Failure, causes};
-use crate::found::Found;
 use crate::program::Program;
 use crate::terminal::{Terminal, Weight};
 use crate::visible::visible_line;
@@ -163,14 +162,13 @@ impl Settings {
     }
 
     /// Refuses to touch a session without the organisation's bundle that it was started under.
-    pub(crate) fn still_bind(&self, found: &Found) -> Result<(), Failure> {
-        let (session, _) = Log::read(&found.log).map_err(|fault| Failure::because(&fault))?;
-        let files = session.config.map(|config| config.files).unwrap_or_default();
-        if files.contains_key(ORGANISATION) && !self.files.contains_key(ORGANISATION) {
-            return Err(Failure::start(format!(
-                "session {} was started under an organisation's bundle; name it with --org-bundle",
-                found.id
-            )));
+    pub(crate) fn still_bind(&self, session: &Session) -> Result<(), Failure> {
+        let was_bound = |config: &ConfigBody| config.files.contains_key(ORGANISATION);
+        if session.config.as_ref().is_some_and(was_bound) && !self.files.contains_key(ORGANISATION)
+        {
+            return Err(Failure::start(
+                "this session was started under an organisation's bundle; name it with --org-bundle",
+            ));
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use chock_log::Action;
 
 use super::ground::Ground;
+use crate::desk::clean;
 
 /// More directories than these are no longer told apart.
 const PLACES_MAX: usize = 8;
@@ -143,19 +144,4 @@ fn file(prefix: &'static str, path: &Path) -> Program {
         return Program::Unknown;
     }
     Program::Files(vec![Action::below(prefix, &labels)])
-}
-
-/// Takes `.` and `..` out of a path by name, as a shell's `cd` does.
-fn clean(path: &Path) -> PathBuf {
-    let mut cleaned = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                cleaned.pop();
-            }
-            Component::CurDir => {}
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => cleaned.push(part),
-        }
-    }
-    cleaned
 }

@@ -189,6 +189,17 @@ impl<'a> Reader<'a> {
         if is_one || self.is_torn(last, child.start_byte()) { Err(Unreadable) } else { Ok(()) }
     }
 
+    /// Returns the pieces of a command, each apart from the one before it.
+    pub(crate) fn pieces<'tree>(&self, node: Node<'tree>) -> Result<Vec<Node<'tree>>, Unreadable> {
+        let pieces = children(node);
+        let mut last = None;
+        for piece in &pieces {
+            self.apart(last, *piece)?;
+            last = Some(piece.end_byte());
+        }
+        Ok(pieces)
+    }
+
     /// Whether a line ends between two pieces of what must be one command.
     pub(crate) fn is_torn(&self, end: Option<usize>, start: usize) -> bool {
         let gap = end.and_then(|end| self.source.get(end..start)).unwrap_or_default();
@@ -244,10 +255,7 @@ impl<'a> Reader<'a> {
 
     fn command(&mut self, node: Node<'_>) -> Result<Statement, Unreadable> {
         let mut simple = Simple::default();
-        let mut last = None;
-        for child in children(node) {
-            self.apart(last, child)?;
-            last = Some(child.end_byte());
+        for child in self.pieces(node)? {
             match child.kind() {
                 "variable_assignment" => self.assignment(child, &mut simple)?,
                 "file_redirect" => {
@@ -308,10 +316,7 @@ impl<'a> Reader<'a> {
     /// Reads `export`, `declare`, `local`, `unset` and their like.
     fn declaration(&mut self, node: Node<'_>) -> Result<Statement, Unreadable> {
         let mut simple = Simple::default();
-        let mut last = None;
-        for child in children(node) {
-            self.apart(last, child)?;
-            last = Some(child.end_byte());
+        for child in self.pieces(node)? {
             match child.kind() {
                 "variable_assignment" => self.assignment(child, &mut simple)?,
                 "variable_name" => simple.words.push(Word::of(self.text(child))),

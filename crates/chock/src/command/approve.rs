@@ -4,13 +4,12 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use crate::control::{Peer, Reply, Request};
+use crate::control::{Asked, Reply, Request, beside_the_point};
 use crate::exit::{Exit, Failure};
-use crate::found::{self, Found};
+use crate::found;
 use crate::program::Program;
 use crate::question::{Given, Sheet};
 use crate::terminal::{Terminal, Weight};
-use crate::visible::visible_line;
 
 /// How often somebody who waits looks for a question.
 const LOOK: Duration = Duration::from_millis(250);
@@ -112,31 +111,7 @@ fn given(word: Word, why: Option<&str>) -> Given {
     }
 }
 
-/// A session that answers.
-struct Asked {
-    found: Found,
-    peer: Peer,
-}
-
 impl Asked {
-    fn connect(found: Found) -> Result<Self, Failure> {
-        let peer = Peer::connect(&found.control()).map_err(|fault| {
-            Failure::start(format!("session {} runs and cannot be asked: {fault}", found.id))
-        })?;
-        Ok(Self { found, peer })
-    }
-
-    fn ask(&mut self, request: &Request) -> Result<Reply, Failure> {
-        let id = self.found.id;
-        match self.peer.ask(request) {
-            Ok(Reply::Error(words)) => {
-                Err(Failure::start(format!("session {id}: {}", visible_line(&words))))
-            }
-            Ok(reply) => Ok(reply),
-            Err(fault) => Err(Failure::start(format!("session {id} does not answer: {fault}"))),
-        }
-    }
-
     fn question(&mut self) -> Result<Option<Sheet>, Failure> {
         match self.ask(&Request::Question)? {
             Reply::Question(sheet) => Ok(sheet),
@@ -145,9 +120,7 @@ impl Asked {
             | Reply::Stopped(_)
             | Reply::Answered
             | Reply::Report(_)
-            | Reply::Error(_) => Err(Failure::fault(
-                "the session answered something else; is it another version of Chock?",
-            )),
+            | Reply::Error(_) => Err(beside_the_point()),
         }
     }
 

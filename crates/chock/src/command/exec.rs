@@ -109,7 +109,12 @@ fn caged(program: &Program, terminal: &mut Terminal, args: &ExecArgs) -> Result<
     let settings = Settings::read(program, project.root(), Flags::default(), consent, terminal)?;
     let log = Found::at(&program.places.executions(project.root()), new_session()?);
     let found = match &args.session {
-        Some(name) => found::session(&program.places.sessions(project.root()), Some(name))?,
+        Some(name) => {
+            let listed =
+                found::session(&program.places.sessions(project.root()), Some(name))?.read()?;
+            settings.still_bind(&listed.session)?;
+            listed.found
+        }
         None => log.clone(),
     };
     let show = Arc::new(Mutex::new(Show::new(

@@ -5,10 +5,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use chock_config::Flags;
+use chock_log::Log;
 use chock_workspace::Direction;
 use serde_json::json;
 
-use crate::control::{Peer, Reply, Request};
+use crate::control::{Asked, Reply, Request, beside_the_point};
 use crate::exit::{Exit, Failure};
 use crate::found::{self, Found};
 use crate::handback::{self, Bench};
@@ -158,12 +159,16 @@ impl Asker<'_> {
         request: Request,
     ) -> Result<Report, Failure> {
         if handback::is_running(self.found) {
-            return self.ask(&request);
+            let Reply::Report(report) = Asked::connect(self.found.clone())?.ask(&request)? else {
+                return Err(beside_the_point());
+            };
+            return Ok(report);
         }
         let (program, project) = (self.program, self.project);
         let settings =
             Settings::read(program, project.root(), Flags::default(), Consent::Tell, terminal)?;
-        settings.still_bind(self.found)?;
+        let (session, _) = Log::read(&self.found.log).map_err(|fault| Failure::because(&fault))?;
+        settings.still_bind(&session)?;
         let bench = Bench::open(program, (project, &settings), self.found)?;
         match request {
             Request::Review { selection } => bench.review(&selection),
@@ -175,26 +180,6 @@ impl Asker<'_> {
             | Request::Question
             | Request::Answer { .. } => {
                 Err(Failure::fault("only the owner of a running session can say this"))
-            }
-        }
-    }
-
-    fn ask(&self, request: &Request) -> Result<Report, Failure> {
-        let id = self.found.id;
-        let unheard =
-            |fault| Failure::start(format!("session {id} runs and cannot be asked: {fault}"));
-        let mut peer = Peer::connect(&self.found.control()).map_err(unheard)?;
-        match peer.ask(request).map_err(unheard)? {
-            Reply::Report(report) => Ok(report),
-            Reply::Error(words) => {
-                Err(Failure::start(format!("session {id}: {}", visible_line(&words))))
-            }
-            Reply::Tasks(_)
-            | Reply::Output(_)
-            | Reply::Stopped(_)
-            | Reply::Question(_)
-            | Reply::Answered => {
-                Err(Failure::fault("the session answered something else; is it another version?"))
             }
         }
     }

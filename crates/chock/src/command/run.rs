@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use chock_agent::Finish;
 use chock_config::Flags;
-use chock_log::{EndReason, Log};
+use chock_log::{EndReason, Log, Session};
 
 use crate::exit::{Exit, Failure};
 use crate::found::{self, Found};
@@ -114,7 +114,13 @@ fn prepare(
     } else {
         Found::at(&sessions, new_session()?)
     };
-    let message = still_owed(&found, resumes, message)?;
+    let earlier = resumes.then(|| Log::read(&found.log)).transpose();
+    let earlier = earlier.map_err(|fault| Failure::because(&fault))?.map(|(session, _)| session);
+    if let Some(session) = &earlier
+        && message.is_none()
+    {
+        still_owed(&found, session)?;
+    }
     let flags = Flags {
         provider: args.provider.clone(),
         model: args.model.clone(),
@@ -122,8 +128,8 @@ fn prepare(
     };
     let consent = args.accept_project.as_deref().map_or(Consent::Ask, Consent::Digest);
     let mut settings = Settings::read(program, project.root(), flags, consent, terminal)?;
-    if resumes {
-        settings.still_bind(&found)?;
+    if let Some(session) = &earlier {
+        settings.still_bind(session)?;
     }
     let speaker = speaker::choose(&program.places, &settings)?;
     settings.permits_model(&speaker.provider, &speaker.name)?;
@@ -156,21 +162,14 @@ fn prepare(
 }
 
 /// Refuses to go on with a session that owes nothing, before anything is started.
-fn still_owed(
-    found: &Found,
-    resumes: bool,
-    message: Option<String>,
-) -> Result<Option<String>, Failure> {
-    if resumes && message.is_none() {
-        let (session, _) = Log::read(&found.log).map_err(|fault| Failure::because(&fault))?;
-        if matches!(chock_agent::next(&session), chock_agent::Next::Done(EndReason::Finished)) {
-            return Err(Failure::start(format!(
-                "session {} has nothing left to do; say what comes next: chock run --session {} \"...\"",
-                found.id, found.id
-            )));
-        }
+fn still_owed(found: &Found, session: &Session) -> Result<(), Failure> {
+    if matches!(chock_agent::next(session), chock_agent::Next::Done(EndReason::Finished)) {
+        return Err(Failure::start(format!(
+            "session {} has nothing left to do; say what comes next: chock run --session {} \"...\"",
+            found.id, found.id
+        )));
     }
-    Ok(message)
+    Ok(())
 }
 
 /// Joins the words, or reads them from a pipe.

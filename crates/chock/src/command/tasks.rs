@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::control::{Peer, Reply, Request, Row, no_such_task};
+use crate::control::{Asked, Reply, Request, Row, beside_the_point, no_such_task};
 use crate::exit::{Exit, Failure};
 use crate::found::{self, Found};
 use crate::program::Program;
@@ -48,12 +48,6 @@ enum Act {
     },
 }
 
-/// A session that answers.
-struct Asked {
-    found: Found,
-    peer: Peer,
-}
-
 pub(crate) fn run(
     program: &Program,
     terminal: &mut Terminal,
@@ -73,24 +67,6 @@ pub(crate) fn run(
 }
 
 impl Asked {
-    fn connect(found: Found) -> Result<Self, Failure> {
-        let peer = Peer::connect(&found.control()).map_err(|fault| {
-            Failure::start(format!("session {} runs and cannot be asked: {fault}", found.id))
-        })?;
-        Ok(Self { found, peer })
-    }
-
-    fn ask(&mut self, request: &Request) -> Result<Reply, Failure> {
-        let id = self.found.id;
-        match self.peer.ask(request) {
-            Ok(Reply::Error(words)) => {
-                Err(Failure::start(format!("session {id}: {}", visible_line(&words))))
-            }
-            Ok(reply) => Ok(reply),
-            Err(fault) => Err(Failure::start(format!("session {id} does not answer: {fault}"))),
-        }
-    }
-
     fn rows(&mut self) -> Result<Vec<Row>, Failure> {
         match self.ask(&Request::Tasks)? {
             Reply::Tasks(rows) => Ok(rows),
@@ -130,10 +106,6 @@ impl Asked {
             }
         }
     }
-}
-
-fn beside_the_point() -> Failure {
-    Failure::fault("the session answered something else; is it another version of Chock?")
 }
 
 fn nothing(found: &Found) -> String {

@@ -74,6 +74,10 @@ fn its_rows_bind_run_exec_and_a_resumed_session_and_a_refusal_names_it() {
     // A session does not slip out of it by being taken up without it.
     std::fs::rename(&path, yard.path("elsewhere.zon")).expect("moved");
     stopped(yard.chock(&["run", "--continue", "again"]), "--org-bundle");
+    stopped(yard.chock(&["review", "--all"]), "--org-bundle");
+    let id = yard.records()[0]["body"]["session"].as_str().expect("an id").to_owned();
+    let refused = yard.chock(&["exec", "--session", &id, "--", "true"]).expect(125);
+    assert!(refused.err.contains("--org-bundle"), "{}", refused.err);
     let named = yard.path("elsewhere.zon");
     let named = named.to_str().expect("a path");
     yard.chock(&["run", "--continue", "again", "--org-bundle", named]).expect(0);
