@@ -135,11 +135,6 @@ impl Broker {
         }
     }
 
-    /// Judges an act that a person does themselves: only what is denied is refused.
-    pub fn judge_for_person<A: Act>(&mut self, proposal: Proposal<A>) -> Verdict<A> {
-        self.direct().judge(proposal)
-    }
-
     /// Returns what judges the person's own acts, also while this broker is busy.
     #[must_use]
     pub fn direct(&self) -> Direct {

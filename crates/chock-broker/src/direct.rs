@@ -17,6 +17,12 @@ pub struct Direct {
 }
 
 impl Direct {
+    /// Takes the granter of a session in which no agent acts.
+    #[must_use]
+    pub fn new(standing: Standing, granter: Granter, pen: Pen) -> Self {
+        Self { standing, granter: Arc::new(Mutex::new(granter)), pen }
+    }
+
     /// Judges one act, records the answer, and hands over the permit.
     pub fn judge<A: Act>(&self, proposal: Proposal<A>) -> Verdict<A> {
         let judgement = self.standing.consult(&proposal);

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use chock_broker::{Broker, Direct, People, Standing, Verdict};
+use chock_broker::{Direct, Standing, Verdict};
 use chock_log::{
     Action, CarriedBody, DiffReviewedBody, Event, Log, Pen, Proposal, ReviewedFile, Running, Seq,
     Session,
@@ -151,10 +151,10 @@ impl Bench {
             kept: Ratchet::default(),
             model: String::new(),
         };
-        let broker = Broker::new(standing, opened.granter, opened.pen.clone(), People::none());
+        let direct = Direct::new(standing, opened.granter, opened.pen.clone());
         let sessions = program.places.sessions(project.root());
         let (project, found) = (project.clone(), found.clone());
-        Ok(Self { project, found, sessions, pen: opened.pen, direct: broker.direct() })
+        Ok(Self { project, found, sessions, pen: opened.pen, direct })
     }
 
     /// Carries what a selection takes, and records what it declines.

@@ -360,9 +360,9 @@ fn nobody_there_and_no_reviewer_refuse() {
 #[test]
 fn a_person_may_do_themselves_what_is_not_denied() {
     let log = TestLog::new();
-    let mut broker = broker(log.open(), &[("net.connect.*", Decision::Deny)], Nobody);
-    permitted(broker.judge_for_person(touch(&["git.push"])));
-    refused(broker.judge_for_person(touch(&["net.connect.com.example.443"])));
+    let direct = broker(log.open(), &[("net.connect.*", Decision::Deny)], Nobody).direct();
+    permitted(direct.judge(touch(&["git.push"])));
+    refused(direct.judge(touch(&["net.connect.com.example.443"])));
 }
 
 #[test]

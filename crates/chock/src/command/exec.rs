@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use chock_agent::Stop;
-use chock_broker::{Broker, People, Standing, Verdict};
+use chock_broker::{Direct, Standing, Verdict};
 use chock_config::Flags;
 use chock_log::{Action, EndReason, EndedBody, Event, FinishedBody, Outcome, Permit, Proposal};
 use chock_policy::{Lineage, Ratchet};
@@ -193,8 +193,8 @@ impl Work<'_> {
         };
         // What may fail without a trace comes before the approval.
         let seated = self.sit_down()?;
-        let mut broker = Broker::new(standing, opened.granter, opened.pen, People::none());
-        let permit = match broker.judge_for_person(self.proposal(site)) {
+        let direct = Direct::new(standing, opened.granter, opened.pen);
+        let permit = match direct.judge(self.proposal(site)) {
             Verdict::Permitted(permit) => permit,
             Verdict::Refused(refusal) => return Err(Failure::start(refusal.sentence())),
         };
