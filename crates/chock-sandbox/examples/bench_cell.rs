@@ -18,6 +18,9 @@ use chock_sandbox::{
 /// Whom a session belongs to when this runs as root.
 const SESSION: SessionUser = SessionUser { uid: 65534, gid: 65534 };
 
+/// Where a program's libraries are looked up: in every session's cage, and in the peer's.
+const LOADER_CACHE: &str = "/etc/ld.so.cache";
+
 /// The bytes that the lane `large-parent` has more.
 const BALLAST: usize = 256 << 20;
 
@@ -182,6 +185,9 @@ fn cage(place: &Path, mounts: usize) -> Answer<Cage> {
         if let Ok(to) = std::fs::read_link(&target) {
             tree.push(Mount::Link { target, to });
         }
+    }
+    if Path::new(LOADER_CACHE).exists() {
+        tree.push(bind(LOADER_CACHE.into(), LOADER_CACHE.into()));
     }
     tree.push(Mount::Overlay {
         base: place.join("base"),

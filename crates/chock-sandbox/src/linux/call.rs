@@ -60,7 +60,6 @@ pub(crate) fn run(
     let mut output = Output::open(call.stdio, keeper)?;
     // A cell that failed to confine itself hangs up; its report says more than this error.
     let sent = order.send(socket.as_fd(), &output.streams());
-    output.hand_over();
     let mut heard = Heard::default();
     let disk = keeper.disk.watch();
     if let Some(group) = keeper.group.as_ref().filter(|_| disk.is_alone()) {
@@ -247,8 +246,18 @@ fn conclude(
 
 /// Where a call's streams go.
 enum Output<'a> {
-    Captured { sink: &'a mut dyn FnMut(&[u8]), reader: Option<OwnedFd>, writer: Option<OwnedFd> },
-    Own { stdin: BorrowedFd<'a>, stdout: BorrowedFd<'a>, stderr: BorrowedFd<'a> },
+    /// The writer stays open to the end, so that nobody is woken when a call's last process
+    /// closes the pipe: its cell says right after that it has ended.
+    Captured {
+        sink: &'a mut dyn FnMut(&[u8]),
+        reader: OwnedFd,
+        writer: OwnedFd,
+    },
+    Own {
+        stdin: BorrowedFd<'a>,
+        stdout: BorrowedFd<'a>,
+        stderr: BorrowedFd<'a>,
+    },
 }
 
 impl<'a> Output<'a> {
@@ -274,13 +283,13 @@ impl<'a> Output<'a> {
             step: "make a pipe for the output",
             source: errno.into(),
         })?;
-        Ok(Self::Captured { sink, reader: Some(reader), writer: Some(writer) })
+        Ok(Self::Captured { sink, reader, writer })
     }
 
     fn streams(&self) -> Streams<BorrowedFd<'_>> {
         match self {
             Self::Captured { writer, .. } => {
-                let writer = writer.as_ref().expect("invariant: not handed over yet").as_fd();
+                let writer = writer.as_fd();
                 Streams { input: None, output: writer, errors: writer }
             }
             Self::Own { stdin, stdout, stderr } => {
@@ -289,16 +298,9 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Closes this process's copy of what the call writes to.
-    fn hand_over(&mut self) {
-        if let Self::Captured { writer, .. } = self {
-            *writer = None;
-        }
-    }
-
     fn reader(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::Captured { reader, .. } => reader.as_ref().map(AsFd::as_fd),
+            Self::Captured { reader, .. } => Some(reader.as_fd()),
             Self::Own { .. } => None,
         }
     }
@@ -306,18 +308,15 @@ impl<'a> Output<'a> {
     /// Takes one piece; says whether there may be more at once.
     fn take(&mut self) -> bool {
         let Self::Captured { sink, reader, .. } = self else { return false };
-        let Some(pipe) = reader else { return false };
         let mut piece = [0; PIECE];
-        match rustix::io::retry_on_intr(|| rustix::io::read(&*pipe, &mut piece)) {
-            Ok(0) => *reader = None,
+        // An empty pipe is an error here, and its end does not come.
+        match rustix::io::retry_on_intr(|| rustix::io::read(&*reader, &mut piece)) {
             Ok(length) => {
                 sink(&piece[..length]);
-                return true;
+                length > 0
             }
-            Err(Errno::AGAIN) => {}
-            Err(_) => *reader = None,
+            Err(_) => false,
         }
-        false
     }
 
     /// Takes what is left. Nobody writes any more, but a program of another cell may hold the

@@ -147,6 +147,8 @@ fn supervise(
     let mut family = Family { command, status: None, empty: false, renames };
     wait(socket, children, &mut family);
     family.end();
+    // What is left for it to do is nothing that anyone waits for.
+    sys::wake_politely();
     if Report::Ended(family.status.unwrap_or(libc::SIGKILL)).send(socket, &[]).is_err() {
         return 0;
     }

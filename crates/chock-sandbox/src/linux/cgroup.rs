@@ -1,7 +1,7 @@
 //! Memory and process limits of a session and of each call, where a control group can be had.
 //!
 //! Chock makes the group and removes it; the stub joins it before it starts anything, so that
-//! moving a process, which waits for the kernel's grace period, is paid once a session. In
+//! moving a process, which can wait for the kernel's grace period, is paid once a session. In
 //! version 2 every cell is made in a leaf of its own: `clone3` moves nobody.
 
 use std::fs::{self, File};
@@ -222,7 +222,10 @@ impl Drop for Group {
 pub(super) fn join(directories: &[PathBuf]) -> Option<Applied> {
     let mut proofs = Vec::new();
     for directory in directories {
-        let joined = fs::write(directory.join("cgroup.procs"), "0").is_ok();
+        // Version 1 has a file for one thread, which waits for no grace period. The stub is one.
+        let joined = ["tasks", "cgroup.procs"].map(|name| directory.join(name));
+        let joined = joined.into_iter().find(|list| list.exists());
+        let joined = joined.is_some_and(|list| fs::write(list, "0").is_ok());
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or("?");
         if joined && own.lines().any(|line| line.ends_with(name)) {

@@ -189,6 +189,8 @@ fn settle(ruleset: OwnedFd) -> Result<(), Fail> {
     sys::close_range(cell::RULESET + 1).map_err(at("close the rest"))?;
     ids::set_dumpable(false).map_err(at("close itself to others"))?;
     sys::ignore_children();
+    // It makes the next cell while Chock is busy with the answer of the last one.
+    sys::wake_politely();
     Ok(())
 }
 

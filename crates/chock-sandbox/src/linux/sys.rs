@@ -325,6 +325,17 @@ pub(super) fn ignore_children() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
 }
 
+/// Lets this process, and none that it starts, wake without taking a core from a running one.
+/// An error changes nothing but speed.
+pub(super) fn wake_politely() {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    let policy = libc::SCHED_BATCH | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the parameter is readable, and number 0 is this process.
+    let _ = answer(unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const parameter)
+    });
+}
+
 /// A set with SIGCHLD alone in it, as the kernel lays it out.
 const CHILD_SIGNAL: u64 = 1 << (libc::SIGCHLD - 1);
 
