@@ -51,9 +51,9 @@ pub(super) struct Setup {
     /// What of `/proc` there is to cover.
     pub(super) masks: Vec<&'static str>,
     /// The system call filter.
-    pub(super) program: Vec<libc::sock_filter>,
+    pub(super) program: &'static [libc::sock_filter],
     /// The same, but it asks about renames; none without an overlay.
-    pub(super) asking: Option<Vec<libc::sock_filter>>,
+    pub(super) asking: Option<&'static [libc::sock_filter]>,
     /// The overlays' numbers as devices.
     pub(super) overlays: Vec<u64>,
     /// The version of Landlock.

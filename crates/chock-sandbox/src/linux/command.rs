@@ -84,7 +84,7 @@ fn confine(
 /// that: a machine whose own filter asks already, as some containers' do, allows no second one.
 fn install_filter(setup: &Setup, questions: OwnedFd) -> Result<&'static str, Fail> {
     let at = |step| Fail::at(Layer::SystemCallFilter, step);
-    if let Some(asking) = &setup.asking
+    if let Some(asking) = setup.asking
         && let Ok(listener) = sys::install_asking_filter(asking)
     {
         talk::send(questions.as_fd(), &[1], &[listener.as_fd()])
@@ -97,7 +97,7 @@ fn install_filter(setup: &Setup, questions: OwnedFd) -> Result<&'static str, Fai
         }
         return Ok(", renames of base directories prepared");
     }
-    sys::install_filter(&setup.program).map_err(at("install the filter"))?;
+    sys::install_filter(setup.program).map_err(at("install the filter"))?;
     Ok(if setup.asking.is_some() { ", base directories cannot be renamed" } else { "" })
 }
 

@@ -141,7 +141,7 @@ fn copy_confined(setup: &Setup, ruleset: BorrowedFd<'_>, ends: &[End; 2], flags:
         sys::close_range(RULESET + 2)?;
         ids::set_dumpable(false)?;
         landlock::apply_closed(ruleset, setup.landlock)?;
-        sys::install_filter(&setup.program)
+        sys::install_filter(setup.program)
     };
     if prepare().is_err() {
         sys::exit_now(1);
@@ -236,7 +236,7 @@ mod tests {
             Words::of(&asked(libc::SYS_renameat2, [5, 7, cwd, 8, 2, 9])),
             Some(Words { ends: [(5, 7), (here, 8)], flags: 2 })
         );
-        assert_eq!(Words::of(&asked(libc::SYS_unlink, [0; 6])), None);
+        assert_eq!(Words::of(&asked(libc::SYS_unlinkat, [0; 6])), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use libc::c_long;
 
 use super::Answer::{Allow, Refuse};
 use super::Part::{Any, Is, Not};
-use super::{Check, Checks, Verdict};
+use super::{Check, Checks, Renames, Verdict};
 use crate::{Filter, Grant};
 
 /// The first number that this table knows nothing of: one after Linux 6.18's `file_setattr`.
@@ -265,23 +265,50 @@ const RENAMES: &[c_long] = &[libc::SYS_rename, libc::SYS_renameat, libc::SYS_ren
 #[cfg(target_arch = "aarch64")]
 const RENAMES: &[c_long] = &[libc::SYS_renameat, libc::SYS_renameat2];
 
-/// Returns the rows that make renames a question.
-pub(super) fn renames() -> impl Iterator<Item = (u32, Verdict)> {
-    let number = |call: c_long| u32::try_from(call).expect("invariant: numbers are positive");
-    RENAMES.iter().map(move |call| (number(*call), Verdict::Ask))
+/// A verdict for each call that the table knows, by number.
+pub(super) type Verdicts = [Verdict; UNKNOWN as usize];
+
+/// Returns what is in force under a policy's two exceptions.
+pub(super) const fn verdicts(filter: Filter, renames: Renames) -> Verdicts {
+    let mut verdicts = [Verdict::Allow; UNKNOWN as usize];
+    refuse_all(&mut verdicts, REFUSED);
+    refuse_all(&mut verdicts, OF_THE_ARCHITECTURE);
+    look_at_all(&mut verdicts, LOOKED_AT);
+    look_at_all(&mut verdicts, LOOKED_AT_HERE);
+    if matches!(filter.debug, Grant::Deny) {
+        refuse_all(&mut verdicts, DEBUG);
+    }
+    if matches!(filter.jit, Grant::Deny) {
+        look_at_all(&mut verdicts, WITHOUT_JIT);
+    }
+    if matches!(renames, Renames::Ask) {
+        let mut index = 0;
+        while index < RENAMES.len() {
+            set(&mut verdicts, RENAMES[index], Verdict::Ask);
+            index += 1;
+        }
+    }
+    verdicts
 }
 
-/// Returns the rows in force under a policy's two exceptions.
-pub(super) fn rows(filter: Filter) -> Vec<(u32, Verdict)> {
-    let mut rows = Vec::with_capacity(128);
-    let number = |call: c_long| u32::try_from(call).expect("invariant: numbers are positive");
-    let debug = if filter.debug == Grant::Deny { DEBUG } else { &[] };
-    for (call, errno) in REFUSED.iter().chain(OF_THE_ARCHITECTURE).chain(debug) {
-        rows.push((number(*call), Verdict::Refuse(*errno)));
+const fn refuse_all(verdicts: &mut Verdicts, rows: &[(c_long, u16)]) {
+    let mut index = 0;
+    while index < rows.len() {
+        set(verdicts, rows[index].0, Verdict::Refuse(rows[index].1));
+        index += 1;
     }
-    let jit = if filter.jit == Grant::Deny { WITHOUT_JIT } else { &[] };
-    for (call, checks) in LOOKED_AT.iter().chain(LOOKED_AT_HERE).chain(jit) {
-        rows.push((number(*call), Verdict::Look(checks)));
+}
+
+const fn look_at_all(verdicts: &mut Verdicts, rows: &[(c_long, Checks)]) {
+    let mut index = 0;
+    while index < rows.len() {
+        set(verdicts, rows[index].0, Verdict::Look(rows[index].1));
+        index += 1;
     }
-    rows
+}
+
+const fn set(verdicts: &mut Verdicts, call: c_long, verdict: Verdict) {
+    let place = &mut verdicts[call as usize];
+    assert!(matches!(place, Verdict::Allow), "two rows for one call");
+    *place = verdict;
 }
