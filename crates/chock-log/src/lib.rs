@@ -28,6 +28,7 @@ mod event;
 mod fold;
 mod id;
 mod log;
+mod masking;
 mod message;
 mod outcome;
 mod permit;
@@ -55,6 +56,7 @@ pub use event::{
 };
 pub use id::SessionId;
 pub use log::{Clock, Held, Log, Observer, Opened, Options, Running};
+pub use masking::Masking;
 pub use message::{Delta, ModelMessage, Part, Stop, Thinking, ToolCall, ToolSchema};
 pub use outcome::{Denial, Ended, FileFact, Outcome};
 pub use permit::{Act, Granter, Permit, Spent};

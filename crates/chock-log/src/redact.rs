@@ -141,6 +141,30 @@ impl Redactor {
         }
     }
 
+    /// Returns how many bytes at the end of `text` could be the beginning of a lent value.
+    pub(crate) fn begun(&self, text: &str) -> usize {
+        let text = text.as_bytes();
+        let begun = |value: &String| {
+            let value = value.as_bytes();
+            (1..value.len()).rev().find(|length| text.ends_with(&value[..*length])).unwrap_or(0)
+        };
+        self.lent.iter().map(begun).max().unwrap_or(0)
+    }
+
+    /// Returns the last place in `text`, up to `place`, that cuts no secret in two.
+    pub(crate) fn uncut(&self, text: &str, mut place: usize) -> usize {
+        while place < text.len() {
+            let lent = self.lent.iter().flat_map(|value| {
+                text.match_indices(value.as_str()).map(|(start, value)| start..start + value.len())
+            });
+            let all = SHAPES.find_iter(text).map(|found| found.range()).chain(lent);
+            let cut = all.filter(|found| found.start < place && found.end > place);
+            let Some(start) = cut.map(|found| found.start).min() else { return place };
+            place = start;
+        }
+        place
+    }
+
     fn shape(&self, found: &Captures<'_>) -> String {
         let whole = found.get_match();
         let secret = SHAPES

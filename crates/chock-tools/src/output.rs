@@ -1,12 +1,12 @@
 //! Keeps a command's output: its beginning and end for the model, the whole in a file.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 
 use bstr::ByteSlice;
-use chock_log::{Mask, Redactor};
+use chock_log::{Masking, Redactor};
 
 use crate::clean::clean;
 use crate::names::count;
@@ -34,10 +34,11 @@ pub(crate) struct Outputs {
     next: u32,
 }
 
-/// One output while it comes.
+/// One output while it comes, without its secrets: its file stays as long as the session.
 #[derive(Debug)]
 pub(crate) struct Collector<'a> {
     outputs: &'a mut Outputs,
+    masking: Masking,
     /// The first [`OUTPUT_BYTES_MAX`] bytes.
     head: Vec<u8>,
     /// At least the last [`PART_BYTES`] bytes of what came after.
@@ -80,8 +81,7 @@ impl Outputs {
         loop {
             let name = format!("{}.out", self.next);
             let path = self.directory.join(&name);
-            match OpenOptions::new().read(true).write(true).create_new(true).mode(0o644).open(&path)
-            {
+            match OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path) {
                 Ok(file) => {
                     // Whatever the umask: the session's user may be another than Chock's.
                     file.set_permissions(fs::Permissions::from_mode(0o644))?;
@@ -102,11 +102,17 @@ impl Outputs {
 impl<'a> Collector<'a> {
     pub(crate) fn new(outputs: &'a mut Outputs) -> Self {
         let (head, tail) = (Vec::new(), Vec::new());
-        Self { outputs, head, tail, bytes: 0, lines: 0, kept: Kept::NotYet }
+        let masking = Masking::new(outputs.redactor.clone());
+        Self { outputs, masking, head, tail, bytes: 0, lines: 0, kept: Kept::NotYet }
     }
 
     /// Takes the next piece.
     pub(crate) fn feed(&mut self, piece: &[u8]) {
+        let piece = self.masking.feed(piece);
+        self.take(&piece);
+    }
+
+    fn take(&mut self, piece: &[u8]) {
         self.bytes += piece.len() as u64;
         self.lines += piece.find_iter(b"\n").count() as u64;
         if self.bytes > OUTPUT_BYTES_MAX as u64 && matches!(self.kept, Kept::NotYet) {
@@ -144,6 +150,8 @@ impl<'a> Collector<'a> {
 
     /// Makes words of what came.
     pub(crate) fn finish(mut self) -> Collected {
+        let rest = self.masking.finish();
+        self.take(&rest);
         let long = self.bytes > OUTPUT_BYTES_MAX as u64;
         let (head, tail) = if long { self.ends() } else { (self.head.clone(), Vec::new()) };
         let (first, last) = (clean(&head), clean(&tail));
@@ -152,7 +160,6 @@ impl<'a> Collector<'a> {
         if not_text + nuls > 0 && matches!(self.kept, Kept::NotYet) {
             self.begin_file();
         }
-        self.mask();
         let shown = (head.len() + tail.len()) as u64;
         let dropped = self.bytes - shown;
         let mut text = first.text;
@@ -173,14 +180,6 @@ impl<'a> Collector<'a> {
             last.push_str(&format!("; {}", self.place()));
         }
         Collected { text, notes, shown, dropped }
-    }
-
-    /// Replaces the secrets in the file: it stays as long as the session.
-    fn mask(&mut self) {
-        let Kept::File { file, .. } = &mut self.kept else { return };
-        if let Err(error) = mask(file, &self.outputs.redactor) {
-            self.kept = Kept::Lost(error.to_string());
-        }
     }
 
     /// Takes the beginning and the end, cut between lines where there are any.
@@ -215,17 +214,6 @@ impl<'a> Collector<'a> {
             Kept::NotYet => "the whole output is here".into(),
         }
     }
-}
-
-/// Writes a file anew without its secrets, if it has any. It has [`OUTPUT_FILE_BYTES_MAX`] at most.
-fn mask(file: &mut File, redactor: &Redactor) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    file.rewind()?;
-    file.read_to_end(&mut bytes)?;
-    let Some(masked) = redactor.bytes(&bytes, Mask::All) else { return Ok(()) };
-    file.set_len(0)?;
-    file.rewind()?;
-    file.write_all(&masked)
 }
 
 /// Ends a text's last line, if it has one that is not ended.

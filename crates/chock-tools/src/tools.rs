@@ -63,7 +63,7 @@ impl Tools {
         let denied = walls.denied().clone();
         let desk = Desk { project, directory, environment, shell, times, denied };
         let keeper = Arc::new(keeper);
-        let threads = Threads::new(keeper.clone(), outputs.clone());
+        let threads = Threads::new(keeper.clone(), outputs.clone(), redactor.clone());
         let (outputs, shelf) = (Outputs::new(outputs, redactor), Shelf::new(desk));
         Self { threads, keeper, outputs, shelf, walls }
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use chock_agent::Sight;
 use chock_log::{
-    Delta, Denial, Ended, Event, Mask, Outcome, PromiseBody, Record, Redactor, ReviewVerdict,
-    ToolCall, WidenedBody,
+    Delta, Denial, Ended, Event, Mask, Masking, ModelMessage, Outcome, PromiseBody, Record,
+    Redactor, ReviewVerdict, ToolCall, WidenedBody,
 };
 use serde_json::Value;
 
@@ -20,9 +20,6 @@ const LINE_CHARACTERS: usize = 110;
 
 /// How much of a task's command line is shown when it ends.
 const TASK_CHARACTERS: usize = 60;
-
-/// How much of a reply is held back at most. The longest keys have a few thousand bytes.
-const HELD_BYTES_MAX: usize = 64 << 10;
 
 /// How the session is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,9 +38,9 @@ pub(crate) struct Show {
     open_line: bool,
     /// Whether the reply's words were shown piece by piece.
     streamed: bool,
-    /// Words of the reply that could be the beginning of a secret.
-    held: String,
-    /// Replaces secrets, once a session is open.
+    /// Replaces secrets in a reply that comes in pieces, once a session is open.
+    masking: Option<Masking>,
+    /// Replaces them in whole words.
     redactor: Option<Redactor>,
     /// The command lines of background tasks.
     tasks: BTreeMap<String, String>,
@@ -58,7 +55,7 @@ impl Show {
             view,
             open_line: false,
             streamed: false,
-            held: String::new(),
+            masking: None,
             redactor: None,
             tasks: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -67,6 +64,7 @@ impl Show {
 
     /// Has secrets replaced from now on.
     pub(crate) fn guard(&mut self, redactor: Redactor) {
+        self.masking = Some(Masking::new(redactor.clone()));
         self.redactor = Some(redactor);
     }
 
@@ -79,17 +77,7 @@ impl Show {
             return;
         }
         match &record.event {
-            Event::Model(message) => {
-                let rest = std::mem::take(&mut self.held);
-                self.words(&rest);
-                if !self.streamed {
-                    self.words(&message.text());
-                }
-                self.streamed = false;
-                self.close_line();
-                self.waiting =
-                    message.calls().map(|call| (call.id.clone(), call.clone())).collect();
-            }
+            Event::Model(message) => self.reply(message),
             Event::ToolStarted(body) => {
                 self.waiting.remove(&body.call.id);
                 self.started(&body.call);
@@ -141,6 +129,21 @@ impl Show {
         }
     }
 
+    /// Ends a reply: what was held back of it, or all of it where no piece came.
+    fn reply(&mut self, message: &ModelMessage) {
+        let rest = self.masking.as_mut().map(Masking::finish).unwrap_or_default();
+        self.put(&String::from_utf8_lossy(&rest));
+        if !self.streamed {
+            let text = message.text();
+            let redactor = self.redactor.as_ref();
+            let masked = redactor.and_then(|redactor| redactor.text(&text, Mask::All));
+            self.put(masked.as_deref().unwrap_or(&text));
+        }
+        self.streamed = false;
+        self.close_line();
+        self.waiting = message.calls().map(|call| (call.id.clone(), call.clone())).collect();
+    }
+
     /// Shows what changes or uses the rules.
     fn governed(&mut self, event: &Event) {
         let (weight, line) = match event {
@@ -181,9 +184,13 @@ impl Show {
         match delta {
             Delta::Text(text) if self.view == View::Person => {
                 self.streamed = true;
-                self.held.push_str(text);
-                let whole: String = self.held.drain(..whole_words(&self.held)).collect();
-                self.words(&whole);
+                match &mut self.masking {
+                    Some(masking) => {
+                        let free = masking.feed_text(text);
+                        self.put(&free);
+                    }
+                    None => self.put(text),
+                }
             }
             Delta::Text(_) | Delta::Thinking(_) | Delta::Call(_) => {}
             Delta::Waiting { seconds, attempt, reason } => {
@@ -192,21 +199,21 @@ impl Show {
                 self.say(Weight::Warn, &line);
             }
             Delta::Restart => {
-                self.held.clear();
+                let _ = self.masking.as_mut().map(Masking::finish);
                 self.streamed = false;
                 self.say(Weight::Warn, "the reply was cut off; asking again");
             }
         }
     }
 
-    fn words(&mut self, text: &str) {
+    /// Puts words that hold no secret behind those of the reply.
+    fn put(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
         self.open_line = !text.ends_with('\n');
-        let masked = self.redactor.as_ref().and_then(|redactor| redactor.text(text, Mask::All));
         let out = self.terminal.out();
-        let _ = out.write_all(visible(masked.as_deref().unwrap_or(text)).as_bytes());
+        let _ = out.write_all(visible(text).as_bytes());
         let _ = out.flush();
     }
 
@@ -253,42 +260,6 @@ impl Show {
             }
         }
     }
-}
-
-/// Returns how much of the words so far can be shown: no secret that is on its way is cut in two.
-///
-/// Secrets are of ASCII without spaces, apart from keys in PEM, which have lines, passwords in a
-/// URL, and those that their name in the same line gives away.
-fn whole_words(held: &str) -> usize {
-    if held.len() > HELD_BYTES_MAX {
-        return held.len();
-    }
-    let line = held.rfind('\n').map_or(0, |place| place + 1);
-    let named = held[line..].to_ascii_lowercase().contains("secret").then_some(line);
-    let behind =
-        |found: Option<(usize, char)>| found.map_or(0, |(place, letter)| place + letter.len_utf8());
-    let space = behind(held.char_indices().rfind(|(_, letter)| letter.is_whitespace()));
-    let word = if held[space..].contains("://") {
-        space
-    } else {
-        space.max(behind(held.char_indices().rfind(|(_, letter)| !letter.is_ascii())))
-    };
-    let end = named.map_or(word, |line| line.min(word));
-    match held.rfind("-----BEGIN") {
-        Some(begin) => match key_end(&held[begin..]) {
-            Some(length) if end > begin => end.max(begin + length),
-            Some(_) => end,
-            None => end.min(begin),
-        },
-        None => end,
-    }
-}
-
-/// Returns where a key in PEM ends, when its end is there.
-fn key_end(key: &str) -> Option<usize> {
-    const END: &str = "-----END";
-    let begins = key.find(END)? + END.len();
-    Some(begins + key[begins..].find("-----")? + 5)
 }
 
 /// Says in a few words how a background task ended.
@@ -402,34 +373,6 @@ mod tests {
         ];
         for (call, expected) in cases {
             assert_eq!(summary(&call), expected);
-        }
-    }
-
-    #[test]
-    fn no_cutting_of_a_stream_shows_a_piece_of_a_secret() {
-        let pem =
-            format!("-----BEGIN {} KEY-----\nMIIabc def\nghi\n-----END {0} KEY-----", "PRIVATE");
-        let key = format!("{}{}", "AKIA", "IOSFODNN7EXAMPLE");
-        let text = format!(
-            "日本語 {key}, see https://me:pässw0rd@h/ and\naws_secret_access_key = {}\n{pem}\nlent-value-0123!",
-            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
-        );
-        let redactor = Redactor::new(["lent-value-0123".to_owned()], [7; 32]);
-        let whole = redactor.text(&text, Mask::All).expect("secrets");
-        for size in 1..text.chars().count() {
-            let (mut held, mut shown) = (String::new(), String::new());
-            let mut show = |piece: &str| {
-                shown
-                    .push_str(&redactor.text(piece, Mask::All).unwrap_or_else(|| piece.to_owned()));
-            };
-            let letters: Vec<_> = text.chars().collect();
-            for piece in letters.chunks(size) {
-                held.extend(piece);
-                let end = whole_words(&held);
-                show(&held.drain(..end).collect::<String>());
-            }
-            show(&held);
-            assert_eq!(shown, whole, "in pieces of {size}");
         }
     }
 

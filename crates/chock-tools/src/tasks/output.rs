@@ -5,14 +5,17 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use chock_log::{Masking, Redactor};
+
 use crate::output::{OUTPUT_FILE_BYTES_MAX, OUTPUTS_INSIDE};
 
 /// How many of the last bytes are at hand when the file is full.
 const TAIL_BYTES: usize = 32 << 10;
 
-/// The output of one task.
+/// The output of one task, without its secrets.
 #[derive(Debug)]
 pub(crate) struct TaskOutput {
+    masking: Masking,
     file: Result<File, String>,
     /// Bytes in the file: never more than [`OUTPUT_FILE_BYTES_MAX`].
     kept: u64,
@@ -47,14 +50,25 @@ pub(super) fn inside(task: &str) -> String {
 
 impl TaskOutput {
     /// Begins the output of a task. A file that cannot be made is told of, and no more.
-    pub(super) fn create(directory: &Path, task: &str) -> Self {
+    pub(super) fn create(directory: &Path, task: &str, redactor: Redactor) -> Self {
         let file = create(&directory.join(format!("{task}.out")));
         let file = file.map_err(|error| error.to_string());
-        Self { file, kept: 0, bytes: 0, tail: Vec::new() }
+        Self { masking: Masking::new(redactor), file, kept: 0, bytes: 0, tail: Vec::new() }
     }
 
-    /// Takes the next piece.
+    /// Takes the next piece. What could be the beginning of a secret waits for the piece after it.
     pub(super) fn feed(&mut self, piece: &[u8]) {
+        let piece = self.masking.feed(piece);
+        self.take(&piece);
+    }
+
+    /// Ends the output: nothing waits any more.
+    pub(super) fn finish(&mut self) {
+        let piece = self.masking.finish();
+        self.take(&piece);
+    }
+
+    fn take(&mut self, piece: &[u8]) {
         self.bytes += piece.len() as u64;
         self.keep(piece);
         self.tail.extend_from_slice(&piece[piece.len().saturating_sub(TAIL_BYTES)..]);
@@ -123,9 +137,28 @@ mod tests {
     /// Feeds an output in pieces of a size, and returns it with what its file holds.
     fn feed(output: &[u8], piece: usize) -> (TaskOutput, Vec<u8>) {
         let directory = tempfile::tempdir().unwrap();
-        let mut fed = TaskOutput::create(directory.path(), "task-01");
+        let redactor = Redactor::new(["lent-value-0123".to_owned()], [7; 32]);
+        let mut fed = TaskOutput::create(directory.path(), "task-01", redactor);
         output.chunks(piece).for_each(|piece| fed.feed(piece));
+        fed.finish();
         (fed, fs::read(directory.path().join("task-01.out")).unwrap())
+    }
+
+    fn nothing() -> Redactor {
+        Redactor::new([], [7; 32])
+    }
+
+    #[test]
+    fn secrets_are_in_no_piece_and_the_rest_is_counted_without_them() {
+        let text = b"one lent-value-0123 two\nlent-value";
+        for size in 1..text.len() {
+            let (fed, file) = feed(text, size);
+            let words = String::from_utf8_lossy(&file).into_owned();
+            assert!(words.starts_with("one [secret removed: lent "), "{words}");
+            assert!(words.ends_with("] two\nlent-value"), "{words}");
+            assert_eq!(fed.amounts(), (file.len() as u64, file.len() as u64));
+            assert_eq!(fed.piece(0, 1000).bytes, file);
+        }
     }
 
     fn counted(bytes: usize) -> Vec<u8> {
@@ -165,8 +198,9 @@ mod tests {
 
     #[test]
     fn an_output_without_a_file_is_counted_and_its_end_is_at_hand() {
-        let mut fed = TaskOutput::create(Path::new("/nonexistent"), "task-01");
+        let mut fed = TaskOutput::create(Path::new("/nonexistent"), "task-01", nothing());
         fed.feed(b"words");
+        fed.finish();
         assert!(fed.lost().unwrap().contains("No such file"));
         assert_eq!(fed.amounts(), (5, 0));
         assert_eq!(fed.piece(0, 9).bytes, b"words");
@@ -177,7 +211,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("task-01.out");
         fs::write(&path, "of a run that the machine did not survive").unwrap();
-        let _ = TaskOutput::create(directory.path(), "task-01");
+        let _ = TaskOutput::create(directory.path(), "task-01", nothing());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
         assert_eq!(fs::read(&path).unwrap(), b"");
         assert_eq!(inside("task-01"), "/run/chock/outputs/task-01.out");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use chock_log::{Ended, Outcome, Permit};
+use chock_log::{Ended, Outcome, Permit, Redactor};
 use chock_sandbox::{
     Call, Cancel, Ended as CellEnded, Finished, Keeper, Program, SandboxFault, Stdio, run,
 };
@@ -20,13 +20,14 @@ pub(crate) struct Threads {
     keeper: Arc<Keeper>,
     /// Where outputs go, on the host.
     directory: PathBuf,
+    redactor: Redactor,
     tasks: Tasks,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Threads {
-    pub(crate) fn new(keeper: Arc<Keeper>, directory: PathBuf) -> Self {
-        Self { keeper, directory, tasks: Tasks::default(), threads: Vec::new() }
+    pub(crate) fn new(keeper: Arc<Keeper>, directory: PathBuf, redactor: Redactor) -> Self {
+        Self { keeper, directory, redactor, tasks: Tasks::default(), threads: Vec::new() }
     }
 
     pub(crate) fn tasks(&self) -> &Tasks {
@@ -36,7 +37,8 @@ impl Threads {
     /// Starts a permitted command. Whatever keeps it from running is its end, too.
     pub(crate) fn start(&mut self, permit: Permit<Program>, background: Background) -> Outcome {
         let Background { task, line, .. } = &background;
-        let output = Arc::new(Mutex::new(TaskOutput::create(&self.directory, task)));
+        let output = TaskOutput::create(&self.directory, task, self.redactor.clone());
+        let output = Arc::new(Mutex::new(output));
         let cancel = Cancel::new();
         self.tasks.lock().push(Task {
             id: task.clone(),
@@ -110,6 +112,7 @@ impl Work {
         let time = background.command.time;
         let call = Call { stdio, wall_time: Some(time), cancel: &cancel };
         let (_, result) = run(&keeper, permit, call);
+        output.lock().unwrap_or_else(PoisonError::into_inner).finish();
         let end = conclude(&background, &result);
         // Whoever waits for the end may end the session next: the keeper is given back before.
         drop((result, keeper));

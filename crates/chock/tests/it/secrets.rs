@@ -123,6 +123,52 @@ fn live_keys_in_tool_output_reach_no_state_terminal_export_or_request() {
 }
 
 #[test]
+fn live_keys_in_the_output_of_a_background_task_reach_no_file_terminal_result_or_export() {
+    let yard = Yard::new();
+    // In small pieces, so that keys come cut in two.
+    let octal: Vec<_> = dump().bytes().map(|byte| format!("\\{byte:03o}")).collect();
+    let pieces: Vec<_> = octal.chunks(13).map(|piece| piece.concat()).collect();
+    let words = pieces.join("' '");
+    let command = format!(
+        "for piece in '{words}'; do printf \"$piece\"; sleep 0.01; done; exec sleep 961.25"
+    );
+    let look = json!({ "name": "task_output", "input": { "task": "task-01", "wait_s": 300 } });
+    let run = json!({ "name": "run_command", "input": { "command": command, "background": true } });
+    let fake = Fake::script(
+        &json!({ "turns": [{ "tools": [run, look] }, { "text": "done" }] }),
+        &yard.path("."),
+    );
+    yard.configure(fake.port);
+    let mut session = crate::tasks::start(&yard);
+    let state = yard.path("home/.local");
+    let output = || files(&state).into_iter().find(|path| path.ends_with("task-01.out"));
+    let printed = || output().map(|path| fs::read_to_string(path).expect("text"));
+    crate::kill::until("it printed all", || {
+        printed().is_some_and(|text| text.ends_with("@example.com/x\n"))
+    });
+    for words in [&["tasks", "output", "task-01"][..], &["tasks", "output", "task-01", "--json"]] {
+        let shown = yard.chock(words).expect(0).out;
+        has_none("tasks output", shown.as_bytes());
+        assert!(shown.contains("[secret removed: aws_key_id "), "{shown}");
+    }
+    yard.chock(&["tasks", "stop", "task-01"]).expect(0);
+    assert_eq!(session.wait(), Some(0));
+
+    let result = yard.outcomes()[1]["text"].as_str().expect("text").to_owned();
+    for (kind, _) in secrets() {
+        let marker = format!("[secret removed: {kind} ");
+        assert!(result.contains(&marker), "{kind}: {result}");
+        assert!(printed().expect("a file").contains(&marker), "{kind}");
+    }
+    for request in fake.requests() {
+        has_none("a request", request["body"].to_string().as_bytes());
+    }
+    for path in files(&state) {
+        has_none(&path.display().to_string(), &fs::read(&path).expect("a file"));
+    }
+}
+
+#[test]
 fn what_a_question_shows_is_masked_in_views_and_stands_in_the_log() {
     let yard = Yard::new();
     let (_, key) = secrets().remove(2);

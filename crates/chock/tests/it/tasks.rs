@@ -39,7 +39,7 @@ fn call(command: &str) -> Value {
 }
 
 /// A session in another process. It does not outlive a test that fails.
-struct Run(Child);
+pub(crate) struct Run(Child);
 
 impl Drop for Run {
     fn drop(&mut self) {
@@ -54,7 +54,7 @@ impl Run {
     }
 
     /// Waits for its end and returns its exit code.
-    fn wait(&mut self) -> Option<i32> {
+    pub(crate) fn wait(&mut self) -> Option<i32> {
         self.0.wait().expect("an end").code()
     }
 
@@ -67,7 +67,7 @@ impl Run {
 }
 
 /// Starts a session in another process.
-fn start(yard: &Yard) -> Run {
+pub(crate) fn start(yard: &Yard) -> Run {
     Run::of(yard.command(&["run", "go"]))
 }
 
