@@ -55,6 +55,18 @@ impl Effective {
 
     fn organisation_rows(&self, rows: &mut Vec<Row>) {
         let Some(organisation) = &self.organisation else { return };
+        let whole = Origin::Organisation(organisation.place);
+        for (name, value) in [("issuer", &organisation.issuer), ("subject", &organisation.subject)]
+        {
+            if !value.is_empty() {
+                rows.push(Row::new(format!("organisation.{name}"), value, whole));
+            }
+        }
+        let times =
+            [("issued_ms", organisation.issued_ms), ("expires_ms", organisation.expires_ms)];
+        for (name, time) in times.into_iter().filter(|(_, time)| *time > 0) {
+            rows.push(Row::new(format!("organisation.{name}"), time.to_string(), whole));
+        }
         for rule in &organisation.rules {
             let origin = Origin::Organisation(rule.place);
             rows.push(Row::new("organisation.rules", rule.value.to_string(), origin));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use chock_policy::Rule;
-use chock_zon::{Entry, Spanned};
+use chock_zon::{Entry, Place, Spanned};
 use minisign_verify::{PublicKey, Signature};
 
 use crate::audit::{Sink, required_sinks};
@@ -24,6 +24,8 @@ const NAME_BYTES_MAX: usize = 256;
 /// An organisation's bundle. Everything in it only narrows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Organisation {
+    /// Where it says its version.
+    pub place: Place,
     /// Whose bundle it is; empty where it does not say.
     pub issuer: String,
     /// Whom it is for; empty where it does not say.
@@ -176,6 +178,7 @@ impl Organisation {
         let node = entry.value();
         match entry.name() {
             "version" => {
+                self.place = entry.name_place();
                 *version = source.read(node);
                 if version.is_some_and(|version| version == 0 || version > VERSION) {
                     let message =

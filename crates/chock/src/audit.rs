@@ -4,12 +4,14 @@ mod directory;
 mod syslog;
 
 use std::fs::File;
-use std::io;
-use std::path::PathBuf;
+use std::io::{self, Read, Seek};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
 
 use chock_config::{Sink, SinkKind};
 use chock_log::{AuditGap, Courier};
 
+use crate::exit::{Exit, Failure};
 use crate::found::Found;
 use crate::places::Places;
 use crate::visible::visible_line;
@@ -122,6 +124,50 @@ impl Post {
                 Err(fault)
             }
         }
+    }
+}
+
+/// Gives every required sink what it lacks of a log that nobody writes. The log may go after that.
+pub(crate) fn deliver(places: &Places, found: &Found, sinks: &[Sink]) -> Result<(), Failure> {
+    let required: Vec<_> = sinks.iter().filter(|sink| sink.required).cloned().collect();
+    let length = whole_lines(&found.log)
+        .map_err(|fault| Failure::fault(format!("cannot read {}: {fault}", found.log.display())))?;
+    let courier = Audit::of(places, found, &required, Box::new(|_| {}));
+    let Some(mut courier) = courier.filter(|_| length > 0) else { return Ok(()) };
+    courier.settle(length).map_err(|AuditGap { place, source }| Failure {
+        exit: Exit::AuditGap,
+        message: format!(
+            "session {} stays: the required audit sink {place} has not all of its log: {source}",
+            found.id
+        ),
+    })
+}
+
+/// Returns how many bytes of a log are whole lines: a crash can leave a piece of one at the end.
+fn whole_lines(log: &Path) -> io::Result<u64> {
+    let mut file = File::open(log)?;
+    let mut end = file.metadata()?.len();
+    let mut piece = vec![0; 64 << 10];
+    while end > 0 {
+        let count = piece.len().min(usize::try_from(end).unwrap_or(usize::MAX));
+        let start = end - count as u64;
+        file.seek(io::SeekFrom::Start(start))?;
+        file.read_exact(&mut piece[..count])?;
+        if let Some(place) = piece[..count].iter().rposition(|byte| *byte == b'\n') {
+            return Ok(start + place as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+/// Says whether a sink's place is there, without writing to it.
+pub(crate) fn reach(places: &Places, sink: &Sink) -> io::Result<()> {
+    let path = sink.path.resolve(&places.config, places.home.as_deref());
+    match sink.kind {
+        SinkKind::Directory if path.metadata()?.is_dir() => Ok(()),
+        SinkKind::Directory => Err(io::ErrorKind::NotADirectory.into()),
+        SinkKind::Syslog => UnixDatagram::unbound()?.connect(&path),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chock_agent::Budget;
 use chock_config::{
-    Acceptances, Effective, Flags, Identity, Limit, Links, Machine, Organisation,
+    Acceptances, Effective, Flags, Identity, Issued, Limit, Links, Machine, Organisation,
     OrganisationBlock, Origin, Person, PersonPath, Project as Wishes, Remembered, Spanned,
     VariableName, Widening, read_text,
 };
@@ -91,6 +91,20 @@ impl Settings {
         })
     }
 
+    /// Reads what holds a person in every project: their own file, and the organisation's bundle.
+    pub(crate) fn everywhere(program: &Program, terminal: &mut Terminal) -> Result<Self, Failure> {
+        let mut files = BTreeMap::new();
+        let person = read_person(program, &mut files)?;
+        let organisation = read_organisation(program, &person, &mut files, terminal)?;
+        let (wishes, flags) = (Wishes::default(), Flags::default());
+        let mut effective = Effective::fold(person, wishes, flags, machine());
+        if let Some(organisation) = organisation {
+            effective = effective.under(organisation, machine());
+        }
+        let table = effective.table();
+        Ok(Self { effective, table, accepted: None, files, lent: Vec::new() })
+    }
+
     /// Holds the shipped defaults, for a session without files.
     pub(crate) fn shipped() -> Self {
         let nothing = (Person::default(), Wishes::default(), Flags::default());
@@ -159,6 +173,15 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// Says what the organisation's rows make of something that a person does themselves, with the
+    /// row that says it. What no row names is allowed.
+    pub(crate) fn ceiling(&self, action: &'static str) -> (Decision, Option<&Rule>) {
+        let action = Action::from_static(action);
+        let request = Request { action: &action, tool: "", model: "" };
+        let row = self.table.ceiling("main", &request);
+        (row.map_or(Decision::Allow, |row| row.decision), row)
     }
 
     /// Refuses to touch a session without the organisation's bundle that it was started under.
@@ -289,7 +312,26 @@ fn read_organisation(
             "the organisation's bundle has expired, and binds all the same; ask for a new one",
         );
     }
+    refuse_older(program, &organisation)?;
     Ok(Some(organisation))
+}
+
+/// Refuses a bundle that is older than one of the same issuer that was seen here before.
+fn refuse_older(program: &Program, organisation: &Organisation) -> Result<(), Failure> {
+    let store = program.places.data.join("issued.zon");
+    let issued = Issued::read(&store).map_err(|fault| Failure::because(&fault))?;
+    if let Some(newest) = issued.newer_than(organisation) {
+        return Err(Failure::start(format!(
+            "the organisation's bundle is older than one that was in force here: its issued_ms is \
+             {}, and {newest} was seen; put the newest one back",
+            organisation.issued_ms
+        )));
+    }
+    if issued.is_news(organisation) {
+        crate::house::make_private(&program.places.data)?;
+        Issued::note(&store, organisation).map_err(|fault| Failure::because(&fault))?;
+    }
+    Ok(())
 }
 
 /// Reads what the person answered for good in this project.

@@ -1,9 +1,10 @@
 //! `chock doctor`: which layers of the sandbox hold on this machine.
 
-use chock_config::{Flags, Row};
+use chock_config::{Flags, Row, Sink};
 use chock_sandbox::{State, Survey, SurveyOptions};
 use serde_json::json;
 
+use crate::audit;
 use crate::exit::{Exit, Failure};
 use crate::program::Program;
 use crate::settings::{Consent, Settings};
@@ -30,6 +31,8 @@ pub(crate) fn run(
     let settings = here(program, terminal);
     let policy = policy(&settings);
     let bundle = settings.effective.organisation.as_ref();
+    let sinks: Vec<_> =
+        settings.effective.sinks().iter().map(|sink| Post::of(program, sink)).collect();
     if args.json {
         let policy: Vec<_> = policy
             .iter()
@@ -39,19 +42,55 @@ pub(crate) fn run(
         let bundle = bundle.map(|bundle| {
             json!({ "issuer": bundle.issuer, "subject": bundle.subject, "rules": bundle.rules.len() })
         });
+        let sinks: Vec<_> = sinks
+            .iter()
+            .map(
+                |post| json!({ "name": post.name, "required": post.required, "fault": post.fault }),
+            )
+            .collect();
         let object = json!({
             "can_contain": can_contain, "rows": rows, "policy": policy, "organisation": bundle,
+            "sinks": sinks,
         });
         terminal.answer(&object.to_string())?;
     } else {
         write_table(terminal, &survey, &policy)?;
         if let Some(bundle) = bundle {
             let (issuer, rules) = (visible_line(&bundle.issuer), bundle.rules.len());
-            let line = format!("organisation       bound by a bundle of {rules} rules {issuer}");
+            let rules = if rules == 1 { "1 rule".to_owned() } else { format!("{rules} rules") };
+            let line = format!("organisation       bound by a bundle of {rules} {issuer}");
             terminal.answer(line.trim_end())?;
+        }
+        for post in &sinks {
+            post.write(terminal)?;
         }
     }
     Ok(if survey.can_contain() { Exit::Finished } else { Exit::CannotContain })
+}
+
+/// An audit sink, and whether it is there.
+struct Post {
+    name: String,
+    required: bool,
+    fault: Option<String>,
+}
+
+impl Post {
+    fn of(program: &Program, sink: &Sink) -> Self {
+        let fault = audit::reach(&program.places, sink).err().map(|fault| fault.to_string());
+        Self { name: visible_line(&sink.to_string()), required: sink.required, fault }
+    }
+
+    fn write(&self, terminal: &mut Terminal) -> Result<(), Failure> {
+        let (word, weight) = match (&self.fault, self.required) {
+            (None, _) => ("there", Weight::Good),
+            (Some(_), true) => ("missing", Weight::Bad),
+            (Some(_), false) => ("missing", Weight::Warn),
+        };
+        let word = terminal.paint(&format!("{word:<9}"), weight);
+        let fault = self.fault.as_ref().map(|fault| format!(": {fault}")).unwrap_or_default();
+        Ok(terminal.answer(&format!("{:<18} {word} {}{fault}", "audit sink", self.name))?)
+    }
 }
 
 /// Tries the layers where this program's workspaces would be.
@@ -75,7 +114,10 @@ fn here(program: &Program, terminal: &mut Terminal) -> Settings {
             terminal.say(Weight::Warn, &failure.message);
             Settings::shipped()
         }
-        None => Settings::shipped(),
+        None => Settings::everywhere(program, terminal).unwrap_or_else(|failure| {
+            terminal.say(Weight::Warn, &failure.message);
+            Settings::shipped()
+        }),
     }
 }
 

@@ -64,6 +64,7 @@ pub(crate) fn run(
     }
     let project = program.project(args.project.as_deref())?;
     let directory = program.places.sessions(project.root());
+    let desk = remove::Desk { program, directory: &directory, as_json: args.json };
     match &args.act {
         None | Some(Act::List) => list(terminal, &directory, args.json),
         Some(Act::Show { session }) => {
@@ -76,8 +77,8 @@ pub(crate) fn run(
         }
         Some(Act::Seal(seal)) => seal::run(program, terminal, &directory, seal, args.json),
         Some(Act::Export(export)) => export::run(program, terminal, &directory, export),
-        Some(Act::Remove(remove)) => remove::run(terminal, &directory, remove, args.json),
-        Some(Act::Prune(prune)) => remove::prune(terminal, &directory, prune, args.json),
+        Some(Act::Remove(remove)) => remove::run(terminal, &desk, remove),
+        Some(Act::Prune(prune)) => remove::prune(terminal, &desk, prune),
     }
 }
 

@@ -69,7 +69,7 @@ fn its_rows_bind_run_exec_and_a_resumed_session_and_a_refusal_names_it() {
         "{config}"
     );
     let doctor = yard.chock(&["doctor"]).out;
-    assert!(doctor.contains("bound by a bundle of 1 rules"), "{doctor}");
+    assert!(doctor.contains("bound by a bundle of 1 rule\n"), "{doctor}");
 
     // A session does not slip out of it by being taken up without it.
     std::fs::rename(&path, yard.path("elsewhere.zon")).expect("moved");
@@ -81,6 +81,105 @@ fn its_rows_bind_run_exec_and_a_resumed_session_and_a_refusal_names_it() {
     let named = yard.path("elsewhere.zon");
     let named = named.to_str().expect("a path");
     yard.chock(&["run", "--continue", "again", "--org-bundle", named]).expect(0);
+}
+
+#[test]
+fn its_rows_bind_whoever_removes_sessions() {
+    let yard = yard();
+    yard.chock(&["run", "x"]).expect(0);
+    yard.chock(&["run", "y"]).expect(0);
+    let id = |place: usize| {
+        let log = yard.logs().remove(place);
+        log.file_stem().expect("an id").to_str().expect("text").to_owned()
+    };
+    let row = |action: &str, decision: &str| {
+        format!(".rules = .{{ .{{ .action = \"{action}\", .decision = .{decision} }} }}")
+    };
+    let prune = &["sessions", "prune", "--keep", "0", "--yes"][..];
+    // A row about the one says nothing of the other, and one above both binds both.
+    for (action, remove_stays, prune_stays) in
+        [("session.remove", true, false), ("session.prune", false, true), ("session.*", true, true)]
+    {
+        bundle(&yard, &row(action, "deny"));
+        for (words, stays) in
+            [(&["sessions", "remove", &id(0), "--yes"][..], remove_stays), (prune, prune_stays)]
+        {
+            if stays {
+                let ran = yard.chock(words).expect(3);
+                let named =
+                    format!("org-policy.zon: .{{ .action = \"{action}\", .decision = .deny");
+                assert!(ran.err.contains(&named), "{}", ran.err);
+                assert!(yard.logs().len() == 2, "{action}");
+            }
+        }
+    }
+    // A question is for a person: words that say yes before do not answer it.
+    bundle(&yard, &row("session.*", "ask"));
+    let ran = yard.chock(&["sessions", "remove", &id(0), "--yes"]).expect(3);
+    assert!(ran.err.contains("nobody is there to ask"), "{}", ran.err);
+    let path = bundle(&yard, &row("git.push", "deny"));
+    yard.chock(&["sessions", "remove", &id(0), "--yes"]).expect(0);
+    assert_eq!(yard.logs().len(), 1);
+
+    // What was started under a bundle is not removed without one.
+    yard.chock(&["run", "z"]).expect(0);
+    std::fs::remove_file(&path).expect("removed");
+    stopped(yard.chock(&["sessions", "remove", &id(1), "--yes"]), "--org-bundle");
+    let ran = yard.chock(prune).expect(0);
+    assert!(ran.err.contains("under an organisation's bundle and stays"), "{}", ran.err);
+    assert_eq!(yard.logs().len(), 1);
+}
+
+#[test]
+fn a_bundle_that_is_older_than_one_seen_before_stops_the_start() {
+    let yard = yard();
+    let issued = |issuer: &str, issued: &str| {
+        bundle(&yard, &format!(".issuer = \"{issuer}\", {issued}.rules = .{{}}"))
+    };
+    issued("Example Ltd", ".issued_ms = 2000, ");
+    let config = yard.chock(&["config"]).expect(0).out;
+    let row = config.lines().find(|line| line.starts_with("organisation.issued_ms"));
+    assert!(row.is_some_and(|row| row.contains("2000")), "{config}");
+    for older in [".issued_ms = 1999, ", ""] {
+        issued("Example Ltd", older);
+        stopped(yard.chock(&["run", "x"]), "older than one that was in force here");
+        let ran = yard.chock(&["exec", "--", "true"]).expect(125);
+        assert!(ran.err.contains("and 2000 was seen"), "{}", ran.err);
+    }
+    issued("Another Ltd", ".issued_ms = 1, ");
+    yard.chock(&["run", "x"]).expect(0);
+    issued("Example Ltd", ".issued_ms = 2000, ");
+    yard.chock(&["config"]).expect(0);
+}
+
+#[test]
+fn doctor_and_config_show_the_bundle_and_the_sinks_anywhere() {
+    let yard = yard();
+    std::fs::create_dir(yard.path("sink")).expect("a directory");
+    let (there, gone) = (yard.path("sink"), yard.path("gone"));
+    bundle(
+        &yard,
+        &format!(
+            ".issuer = \"Example Ltd\", .subject = \"all\", .sinks = .{{ .{{ .kind = .directory, .path = \"{}\" }}, .{{ .kind = .syslog, .path = \"{}\" }} }}",
+            there.display(),
+            gone.display()
+        ),
+    );
+    let config = yard.chock(&["config"]).expect(0).out;
+    for name in ["organisation.issuer", "organisation.subject", "organisation.sinks"] {
+        assert!(config.contains(name), "{name}: {config}");
+    }
+    // Where no project is, too.
+    for place in [yard.project(), yard.path("home")] {
+        let mut command = yard.command(&["doctor"]);
+        let doctor: Ran = command.current_dir(&place).output().expect("the program").into();
+        let doctor = doctor.out;
+        assert!(doctor.contains("bound by a bundle of 0 rules Example Ltd"), "{doctor}");
+        let sink = format!("there     directory {}, required", there.display());
+        assert!(doctor.contains(&sink), "{doctor}");
+        let sink = format!("missing   syslog {}, required: No such file", gone.display());
+        assert!(doctor.contains(&sink), "{doctor}");
+    }
 }
 
 #[test]

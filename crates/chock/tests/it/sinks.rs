@@ -320,3 +320,36 @@ fn a_daemon_that_goes_or_stops_reading_is_an_audit_gap_in_bounded_time() {
     let lines = fs::read_to_string(&log).expect("a log").lines().count();
     assert_eq!(daemon.lines().len(), lines);
 }
+
+#[test]
+fn a_log_that_a_required_sink_lacks_is_not_removed() {
+    for required in [true, false] {
+        let (yard, place) = with_sink(&words(2), "directory", required);
+        yard.chock(&["run", "hello"]).expect(0);
+        let log = yard.logs().pop().expect("a session");
+        let id = log.file_stem().expect("an id").to_str().expect("text").to_owned();
+        let copy = copy_of(&place, &log);
+        let whole = bytes(&copy);
+        let away = yard.path("away");
+        fs::rename(&place, &away).expect("moved");
+        if required {
+            for words in [
+                &["sessions", "remove", &id, "--yes"][..],
+                &["sessions", "prune", "--keep", "0", "--yes"],
+            ] {
+                let ran = yard.chock(words).expect(9);
+                let named = format!("the required audit sink directory {}", place.display());
+                assert!(ran.err.contains(&named), "{}", ran.err);
+                assert!(log.exists() && log.with_extension("work").exists());
+            }
+            // When it is back it gets what it lacks first.
+            fs::rename(&away, &place).expect("moved");
+            fs::write(&copy, &whole[..whole.len() / 2]).expect("a piece");
+            yard.chock(&["sessions", "remove", &id, "--yes"]).expect(0);
+            assert_eq!(bytes(&copy), whole);
+        } else {
+            yard.chock(&["sessions", "remove", &id, "--yes"]).expect(0);
+        }
+        assert!(!log.exists());
+    }
+}

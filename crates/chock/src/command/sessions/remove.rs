@@ -5,15 +5,19 @@ use std::path::Path;
 use std::time::Duration;
 
 use chock_log::{Held, Running};
+use chock_policy::Decision;
 use chock_workspace::{remove_tree, size_on_disk};
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::seal::hold;
 use super::title;
+use crate::audit;
 use crate::command::diff;
 use crate::exit::{Exit, Failure};
 use crate::found::{self, Found, Listed};
+use crate::program::Program;
+use crate::settings::{ORGANISATION, Settings};
 use crate::terminal::{Terminal, Weight};
 use crate::visible::{shortened, visible_line};
 
@@ -55,40 +59,111 @@ fn age(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(u64::from(number) * hours * 3600))
 }
 
+/// What a person is held to who removes sessions.
+pub(super) struct Desk<'a> {
+    pub(super) program: &'a Program,
+    /// The directory of the project's sessions.
+    pub(super) directory: &'a Path,
+    pub(super) as_json: bool,
+}
+
+impl Desk<'_> {
+    /// Asks the organisation's rows. Says whether somebody has to be asked whatever the words say.
+    fn judge(&self, settings: &Settings, action: &'static str) -> Result<bool, Failure> {
+        let (decision, row) = settings.ceiling(action);
+        match decision {
+            Decision::Allow => Ok(false),
+            Decision::Ask => Ok(true),
+            Decision::Deny | Decision::AgentReview | Decision::AgentThenHuman => {
+                let row = row.map(ToString::to_string).unwrap_or_default();
+                Err(refused(&format!(
+                    "nothing was removed: refused by the organisation's bundle, {ORGANISATION}: {}",
+                    visible_line(&row)
+                )))
+            }
+        }
+    }
+}
+
 pub(super) fn run(
     terminal: &mut Terminal,
-    directory: &Path,
+    desk: &Desk<'_>,
     args: &RemoveArgs,
-    as_json: bool,
 ) -> Result<Exit, Failure> {
-    let found = found::session(directory, Some(&args.session))?;
+    let settings = Settings::everywhere(desk.program, terminal)?;
+    let asks = desk.judge(&settings, "session.remove")?;
+    let found = found::session(desk.directory, Some(&args.session))?;
     let held = hold(&found)?;
     let doomed = Doomed { size: size(&found), found, held };
     // A damaged log can be removed as well, when it is named.
     let listed = doomed.found.clone().read().ok();
+    if let Some(listed) = &listed {
+        settings.still_bind(&listed.session)?;
+    }
     say(terminal, &doomed, listed.as_ref());
-    consent(terminal, "Remove it?", args.yes)?;
-    doomed.remove(terminal, as_json)?;
+    consent(terminal, "Remove it?", args.yes && !asks)?;
+    doomed.remove(terminal, desk, &settings)?;
     Ok(Exit::Finished)
 }
 
 pub(super) fn prune(
     terminal: &mut Terminal,
-    directory: &Path,
+    desk: &Desk<'_>,
     args: &PruneArgs,
-    as_json: bool,
 ) -> Result<Exit, Failure> {
     if args.older_than.is_none() && args.keep.is_none() {
         return Err(Failure::start("say which: --older-than <time>, --keep <count>, or both"));
     }
+    let settings = Settings::everywhere(desk.program, terminal)?;
+    let asks = desk.judge(&settings, "session.prune")?;
+    let doomed = chosen(terminal, desk, args, &settings);
+    if doomed.is_empty() {
+        terminal.say(Weight::Quiet, "nothing to remove");
+        return Ok(Exit::Finished);
+    }
+    let question = match doomed.len() {
+        1 => "Remove it?".to_owned(),
+        count => format!("Remove these {count} sessions?"),
+    };
+    consent(terminal, &question, args.yes && !asks)?;
+    let mut stays = None;
+    for one in doomed {
+        // One that an audit sink still lacks stays, and the others go.
+        match one.remove(terminal, desk, &settings) {
+            Err(failure) if failure.exit == Exit::AuditGap => {
+                terminal.say(Weight::Warn, &failure.message);
+                stays = Some(Exit::AuditGap);
+            }
+            removed => removed?,
+        }
+    }
+    Ok(stays.unwrap_or(Exit::Finished))
+}
+
+/// Finds and holds the sessions that are to go, and says which.
+fn chosen(
+    terminal: &mut Terminal,
+    desk: &Desk<'_>,
+    args: &PruneArgs,
+    settings: &Settings,
+) -> Vec<Doomed> {
     let mut all = Vec::new();
-    for found in found::sessions(directory) {
+    for found in found::sessions(desk.directory) {
         let listed = found.clone().read();
         match listed {
             Ok(listed) if listed.verdict.is_damage() => {
                 terminal.say(Weight::Warn, &format!("{} is damaged and stays", found.id));
             }
-            Ok(listed) => all.push(listed),
+            Ok(listed) => match settings.still_bind(&listed.session) {
+                Ok(()) => all.push(listed),
+                Err(_) => terminal.say(
+                    Weight::Warn,
+                    &format!(
+                        "{} was started under an organisation's bundle and stays",
+                        listed.found.id
+                    ),
+                ),
+            },
             Err(_) => terminal.say(Weight::Warn, &format!("{} cannot be read and stays", found.id)),
         }
     }
@@ -106,19 +181,7 @@ pub(super) fn prune(
             }
         }
     }
-    if doomed.is_empty() {
-        terminal.say(Weight::Quiet, "nothing to remove");
-        return Ok(Exit::Finished);
-    }
-    let question = match doomed.len() {
-        1 => "Remove it?".to_owned(),
-        count => format!("Remove these {count} sessions?"),
-    };
-    consent(terminal, &question, args.yes)?;
-    for one in doomed {
-        one.remove(terminal, as_json)?;
-    }
-    Ok(Exit::Finished)
+    doomed
 }
 
 /// Picks what is to go, by when it was used last.
@@ -148,8 +211,14 @@ struct Doomed {
 impl Doomed {
     /// Removes everything that bears the session's name, and the log last: whatever stops this
     /// in between leaves a session that can be listed and removed again.
-    fn remove(self, terminal: &mut Terminal, as_json: bool) -> Result<(), Failure> {
+    fn remove(
+        self,
+        terminal: &mut Terminal,
+        desk: &Desk<'_>,
+        settings: &Settings,
+    ) -> Result<(), Failure> {
         let Self { found, size, held } = self;
+        audit::deliver(&desk.program.places, &found, &settings.effective.sinks())?;
         for path in beside(&found) {
             remove_tree(&path).map_err(|fault| Failure::fault(crate::exit::causes(&fault)))?;
         }
@@ -157,7 +226,7 @@ impl Doomed {
             Failure::fault(format!("cannot remove {}: {fault}", found.log.display()))
         })?;
         drop(held);
-        if as_json {
+        if desk.as_json {
             let row = json!({ "id": found.id.to_string(), "freed_bytes": size });
             terminal.answer(&row.to_string())?;
         } else {
@@ -199,12 +268,15 @@ fn say(terminal: &mut Terminal, doomed: &Doomed, listed: Option<&Listed>) {
     }
 }
 
+fn refused(message: &str) -> Failure {
+    Failure { exit: Exit::Refused, message: message.to_owned() }
+}
+
 /// Asks, unless the words said yes already. Nobody to ask is a refusal.
 pub(crate) fn consent(terminal: &mut Terminal, question: &str, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
-    let refused = |message: &str| Failure { exit: Exit::Refused, message: message.to_owned() };
     if !terminal.can_ask {
         return Err(refused(
             "nothing was removed: nobody is there to ask; --yes removes without asking",
