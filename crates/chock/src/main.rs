@@ -17,6 +17,7 @@
 mod asker;
 mod audit;
 mod board;
+mod browse;
 mod command;
 mod control;
 mod exit;

@@ -45,6 +45,12 @@ impl Program {
         Ok(Self { variables, directory, places, org_bundle: None, binary, is_root })
     }
 
+    /// Says whether the terminal has no full screen, as `TERM` tells.
+    pub(crate) fn draws_lines_only(&self) -> bool {
+        let kind = self.variables.get(OsStr::new("TERM"));
+        kind.is_none_or(|kind| kind.is_empty() || kind == "dumb")
+    }
+
     /// Holds everything to the organisation's bundle that the command line names.
     pub(crate) fn under(self, org_bundle: Option<PathBuf>) -> Self {
         let org_bundle = org_bundle.map(|path| self.directory.join(path));

@@ -62,6 +62,11 @@ impl Terminal {
         }
     }
 
+    /// Says whether what is not an answer may be coloured.
+    pub(crate) fn wants_colour(&self) -> bool {
+        self.colour_err
+    }
+
     /// Returns the stream of answers.
     pub(crate) fn out(&mut self) -> &mut dyn Write {
         &mut self.out

@@ -9,6 +9,7 @@ use chock_log::Log;
 use chock_workspace::Direction;
 use serde_json::json;
 
+use crate::browse;
 use crate::control::{Asked, Reply, Request, beside_the_point};
 use crate::exit::{Exit, Failure};
 use crate::found::{self, Found};
@@ -23,8 +24,8 @@ use crate::walk;
 
 /// Choose what of a session's work comes into the project
 ///
-/// At a terminal it walks through the files and asks. With options it asks nothing: what is
-/// accepted is written, all of it or nothing, and what is rejected is told to the model.
+/// At a terminal it shows the changes on a full screen, one key each. With options it asks nothing:
+/// what is accepted is written, all of it or nothing, and what is rejected is told to the model.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReviewArgs {
     /// The session's id or the end of it; the newest if there is none
@@ -45,6 +46,10 @@ pub(crate) struct ReviewArgs {
     /// Why something is rejected, for the model
     #[arg(long, value_name = "WORDS", requires = "reject")]
     because: Option<String>,
+
+    /// Ask line by line instead of on a full screen
+    #[arg(long, conflicts_with = "json")]
+    lines: bool,
 
     /// Print one JSON object
     #[arg(long)]
@@ -76,7 +81,9 @@ pub(crate) fn run(
         if args.json || !terminal.can_ask {
             return list(terminal, &sight, args.json);
         }
-        match walk::through(terminal, &sight)? {
+        let lines = args.lines || program.draws_lines_only();
+        let walk = if lines { walk::through } else { browse::through };
+        match walk(terminal, &sight)? {
             Some(chosen) => selection = chosen,
             None => return Ok(Exit::Finished),
         }

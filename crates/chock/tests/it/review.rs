@@ -262,6 +262,72 @@ fn a_person_walks_through_and_answers_change_by_change() {
 }
 
 #[test]
+fn a_full_screen_takes_and_declines_and_gives_the_terminal_back() {
+    let yard = worked(
+        "sed -i 's/two/TWO/; s/four/FOUR/; s/nine/NINE/' lines.txt; \
+         printf '\\033[2J\\033]0;owned\\007pale\\n' > new.txt; rm a.txt",
+    );
+    let mut screen = Screen::start_full(&yard, &["review"]);
+    screen.wait_to_see("review: 4 changes, 0 taken, 0 declined");
+    screen.wait_to_see("deleted a.txt");
+    screen.press("cI need it\r");
+    screen.wait_to_see("0 taken, 1 declined");
+    screen.wait_to_see("change 1 of 2");
+    screen.press("s");
+    screen.wait_to_see("change 1 of 3");
+    screen.press("yn");
+    screen.wait_to_see("review: 5 changes, 1 taken, 2 declined");
+    screen.press("l");
+    // What the agent wrote draws nothing.
+    screen.wait_to_see("\\x1b[2J\\x1b]0;owned\\x07pale");
+    assert!(screen.picture().contains("changed lines.txt"), "{}", screen.picture());
+    screen.press("y\r");
+    screen.wait_to_see("Take 2, decline 2 and leave 1 changes now?");
+    screen.press("\r");
+    let (code, seen) = screen.end();
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("\u{1b}[?1049l"), "{seen}");
+    assert_eq!(read(&yard, "lines.txt"), LINES.replace("two", "TWO"));
+    assert_eq!(read(&yard, "a.txt"), "alpha\n");
+    let reviewed = &bodies(&yard, "diff.reviewed")[0];
+    assert_eq!(reviewed["declined"][0]["because"], "I need it", "{reviewed}");
+    assert_eq!(reviewed["declined"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_full_screen_that_is_left_does_nothing() {
+    let yard = worked("sed -i 's/two/TWO/; s/nine/NINE/' lines.txt");
+    let before = yard.fingerprint();
+    for keys in ["q", "yqq", "y\u{3}", "y\r\u{1b}qy"] {
+        let mut screen = Screen::start_full(&yard, &["review"]);
+        screen.wait_to_see("change 1 of 2");
+        for key in keys.chars() {
+            screen.press(key.encode_utf8(&mut [0; 4]));
+            // An escape that is followed at once begins a sequence.
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        let modes = screen.modes();
+        let (code, seen) = screen.end();
+        assert_eq!(code, Some(0), "{keys:?}: {seen}");
+        assert!(modes.contains("ICANON"), "{keys:?}: {modes}");
+        assert_eq!(yard.fingerprint(), before, "{keys:?}");
+    }
+    let mut screen = Screen::start_full(&yard, &["review"]);
+    screen.wait_to_see("change 1 of 2");
+    for (rows, columns) in [(10, 30), (1, 1), (2, 200), (60, 3), (3, 71), (24, 80)] {
+        screen.resize(rows, columns);
+        screen.press("jykn? ]");
+    }
+    screen.wait_to_see("1 taken, 1 declined");
+    screen.wait_for_keys(true);
+    screen.signal(rustix::process::Signal::TERM);
+    screen.wait_for_keys(false);
+    let (code, seen) = screen.end();
+    assert_eq!((code, yard.fingerprint()), (Some(0), before), "{seen}");
+    assert!(seen.contains("\u{1b}[?1049l"), "{seen}");
+}
+
+#[test]
 fn later_work_of_a_session_is_reviewed_on_top_of_what_was_taken() {
     let yard = worked("sed -i 's/two/TWO/' lines.txt");
     yard.chock(&["review", "--all"]).expect(0);

@@ -16,11 +16,17 @@ use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 use crate::kill::until;
 use crate::yard::Yard;
 
+/// The size that every terminal has at first.
+const ROWS: u16 = 24;
+const COLUMNS: u16 = 80;
+
 /// A program on a pseudo terminal of its own.
 pub(crate) struct Screen {
     keys: File,
     pieces: mpsc::Receiver<Vec<u8>>,
     seen: String,
+    /// What a person sees on a full screen.
+    picture: vt100::Parser,
     child: std::process::Child,
     /// The number of the terminal.
     pub(crate) device: u64,
@@ -31,15 +37,27 @@ impl Screen {
         Self::start_with(yard, words, None)
     }
 
+    /// Starts it on a terminal that has a full screen of 24 lines of 80 columns.
+    pub(crate) fn start_full(yard: &Yard, words: &[&str]) -> Self {
+        let mut command = yard.command(words);
+        command.env("TERM", "xterm");
+        Self::start_command(yard, &command, None)
+    }
+
     /// Starts it with its answers going elsewhere.
     pub(crate) fn start_with(yard: &Yard, words: &[&str], stdout: Option<Stdio>) -> Self {
+        Self::start_command(yard, &yard.command(words), stdout)
+    }
+
+    fn start_command(yard: &Yard, inner: &Command, stdout: Option<Stdio>) -> Self {
         let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&main).and_then(|()| unlockpt(&main)).expect("a terminal");
         let name = ptsname(&main, Vec::new()).expect("a name");
         let open = || -> OwnedFd {
             rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("its end")
         };
-        let inner = yard.command(words);
+        let size = Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&main, size).expect("a size");
         // setsid makes the terminal the program's own, as a login does.
         let mut command = Command::new("setsid");
         command.arg("-c").arg("-w").arg(inner.get_program()).args(inner.get_args());
@@ -64,7 +82,8 @@ impl Screen {
                 }
             }
         });
-        Self { keys, pieces, seen: String::new(), child, device }
+        let picture = vt100::Parser::new(ROWS, COLUMNS, 0);
+        Self { keys, pieces, seen: String::new(), picture, child, device }
     }
 
     /// Reads more of what was drawn until the words are there, and forgets everything up to them.
@@ -77,6 +96,22 @@ impl Screen {
         }
         let end = self.seen.find(words).expect("the words") + words.len();
         self.seen.drain(..end);
+    }
+
+    /// Reads more of what was drawn until the words stand on the full screen.
+    #[track_caller]
+    pub(crate) fn wait_to_see(&mut self, words: &str) {
+        while !self.picture.screen().contents().contains(words) {
+            let piece = self.pieces.recv_timeout(Duration::from_secs(20));
+            let picture = || self.picture.screen().contents();
+            let piece = piece.unwrap_or_else(|_| panic!("{words:?} never came:\n{}", picture()));
+            self.picture.process(&piece);
+        }
+    }
+
+    /// Returns what stands on the full screen.
+    pub(crate) fn picture(&self) -> String {
+        self.picture.screen().contents()
     }
 
     /// Presses keys.
