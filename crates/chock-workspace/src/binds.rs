@@ -69,7 +69,7 @@ impl BindMode {
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::ReadOnly => "read only",
-            Self::Copy => "as a copy, which this version does not carry back",
+            Self::Copy => "as a copy that review can carry back",
             Self::TempCopy => "as a copy that goes with the session",
             Self::Write => "TO BE WRITTEN: what the session does to it is done to the real one",
         }

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use crate::binds::{self, Bound};
+use crate::binds::{self, BindMode, Bound};
 use crate::covers::{self, Covered, Matcher};
 use crate::upper::{self, Found, Marks};
 use crate::{Kind, SNAPSHOT_DEPTH_MAX, WorkspaceFault, dirty, files, host};
@@ -19,6 +19,10 @@ pub(crate) const COPIED_FILES_MAX: u64 = 500_000;
 /// The most bytes that are copied into one session: 16 GiB.
 pub(crate) const COPIED_BYTES_MAX: u64 = 16 << 30;
 
+/// The same of what review can carry back, which each turn's snapshot reads: 20,000 and 1 GiB.
+pub(crate) const CARRIED_FILES_MAX: u64 = 20_000;
+pub(crate) const CARRIED_BYTES_MAX: u64 = 1 << 30;
+
 /// Copies into one session, all bounds together.
 #[derive(Debug)]
 pub(crate) struct Copier<'a> {
@@ -26,12 +30,29 @@ pub(crate) struct Copier<'a> {
     /// The top of the session's files: nobody writes there yet.
     target: &'a Path,
     denied: &'a Matcher<'a>,
-    files_left: u64,
-    bytes_left: u64,
+    copied: Left,
+    carried: Left,
     /// What was left out because no tool may read it.
     pub(crate) covered: Vec<Covered>,
     /// How many sockets, FIFOs and devices were left out.
     pub(crate) special: u64,
+}
+
+/// What may still be copied.
+#[derive(Debug)]
+struct Left {
+    files: u64,
+    bytes: u64,
+}
+
+impl Left {
+    /// Takes one file; says whether there was room.
+    fn take(&mut self, length: u64) -> bool {
+        let left = (self.files.checked_sub(1), self.bytes.checked_sub(length));
+        let (Some(files), Some(bytes)) = left else { return false };
+        (self.files, self.bytes) = (files, bytes);
+        true
+    }
 }
 
 /// Where one copy comes from.
@@ -44,8 +65,9 @@ struct Origin<'a> {
 
 impl<'a> Copier<'a> {
     pub(crate) fn new(root: &'a Path, target: &'a Path, denied: &'a Matcher<'a>) -> Self {
-        let (files_left, bytes_left) = (COPIED_FILES_MAX, COPIED_BYTES_MAX);
-        Self { root, target, denied, files_left, bytes_left, covered: Vec::new(), special: 0 }
+        let copied = Left { files: COPIED_FILES_MAX, bytes: COPIED_BYTES_MAX };
+        let carried = Left { files: CARRIED_FILES_MAX, bytes: CARRIED_BYTES_MAX };
+        Self { root, target, denied, copied, carried, covered: Vec::new(), special: 0 }
     }
 
     /// Copies one path. No link is followed, and what deny rules cover is left out.
@@ -132,15 +154,20 @@ impl<'a> Copier<'a> {
             Found::File { length, .. } => length,
             Found::Directory | Found::Link | Found::Special | Found::Whiteout => 0,
         };
-        let left = (self.files_left.checked_sub(1), self.bytes_left.checked_sub(length));
-        let (Some(files), Some(bytes)) = left else {
+        if bound.mode == BindMode::Copy && !self.carried.take(length) {
+            let why = format!(
+                "the copies that review can carry back hold at most {CARRIED_FILES_MAX} files \
+                 and {CARRIED_BYTES_MAX} bytes; bind it `.temp_copy` or `.read_only`"
+            );
+            return Err(binds::fault(&bound.name, &why));
+        }
+        if !self.copied.take(length) {
             let why = format!(
                 "the copies of a session hold at most {COPIED_FILES_MAX} files and \
                  {COPIED_BYTES_MAX} bytes; bind it `.read_only`"
             );
             return Err(binds::fault(&bound.name, &why));
-        };
-        (self.files_left, self.bytes_left) = (files, bytes);
+        }
         Ok(())
     }
 }

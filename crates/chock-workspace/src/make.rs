@@ -84,11 +84,16 @@ pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Made, Workspac
             objects: &origin.objects,
             covered: &covered,
             copied: &sights.copied(),
+            carried: &sights.carried(),
         },
         base.facts,
     );
     if opening.start == Start::Uncommitted {
-        record.start_tree = carry(project, opening, &record, &repository, &dirty)?;
+        carry(project, opening, &record, &repository, &dirty)?;
+    }
+    if opening.start == Start::Uncommitted || !record.carried.is_empty() {
+        let start = scan_session(session, &record, None);
+        record.start_tree = start.map_err(|source| WorkspaceFault::Start { source })?.tree;
     }
     for part in [HALVES, "root", "git"].map(|part| session.join(part)) {
         if part.exists() {
@@ -253,23 +258,21 @@ fn make_halves(session: &Path, base: &Base, method: Method) -> Result<(), Worksp
     }
 }
 
-/// Carries the person's uncommitted files in, and keeps what the session starts from.
+/// Carries the person's uncommitted files in.
 fn carry(
     project: &Project,
     opening: &Opening,
     record: &Record,
     repository: &Repository,
     paths: &[PathBuf],
-) -> Result<TreeId, WorkspaceFault> {
+) -> Result<(), WorkspaceFault> {
     let base = repository
         .find_tree(record.base_tree.0)
         .map_err(|source| WorkspaceFault::Objects { what: "read the committed tree", source })?;
     let is_covered = |path: &&PathBuf| record.covered.iter().any(|cover| path.starts_with(cover));
     let paths: Vec<_> = paths.iter().filter(|path| !is_covered(path)).cloned().collect();
     let top = top(&opening.session, record.method);
-    dirty::carry(project, &paths, &base, &top, marks(record.method))?;
-    let snapshot = scan_session(&opening.session, record, None);
-    snapshot.map(|snapshot| snapshot.tree).map_err(|source| WorkspaceFault::Start { source })
+    dirty::carry(project, &paths, &base, &top, marks(record.method))
 }
 
 /// Keeps the working tree of `session`, ignored files apart.
@@ -295,12 +298,16 @@ fn scan_session(
     })?;
     let top = upper::open_top(&top(session, record.method))
         .map_err(|errno| SnapshotFault::Read { path: String::new(), source: errno.into() })?;
-    let covered: BTreeSet<_> = record.covered.iter().map(|path| path.as_bytes().to_vec()).collect();
+    let bytes = |path: &OsString| path.as_bytes().to_vec();
+    let carried: BTreeSet<_> = record.carried.iter().map(bytes).collect();
+    let covered = record.covered.iter().filter(|path| !record.carried.contains(path));
+    let covered: BTreeSet<_> = covered.map(bytes).collect();
     let ground = Ground {
         lower: record.base_tree.0,
         start: record.start_tree.0,
         marks: marks(record.method),
         covered: &covered,
+        carried: &carried,
         exclude,
     };
     scan::scan(&repository, top.as_fd(), &ground)

@@ -33,6 +33,9 @@ pub(crate) struct Record {
     /// Ignored paths that were copied in, relative to the top.
     #[serde(default)]
     pub(crate) copied: Vec<OsString>,
+    /// Those of them that review can carry back: they are in every snapshot.
+    #[serde(default)]
+    pub(crate) carried: Vec<OsString>,
 }
 
 /// The parts of a [`Record`] that are known at the start.
@@ -47,6 +50,7 @@ pub(crate) struct Beginning<'a> {
     pub(crate) objects: &'a [PathBuf],
     pub(crate) covered: &'a [PathBuf],
     pub(crate) copied: &'a [PathBuf],
+    pub(crate) carried: &'a [PathBuf],
 }
 
 impl Record {
@@ -65,6 +69,7 @@ impl Record {
             objects: strings(beginning.objects),
             covered: strings(beginning.covered),
             copied: strings(beginning.copied),
+            carried: strings(beginning.carried),
         }
     }
 

@@ -39,6 +39,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) marks: Marks,
     /// Paths under the cage's own mounts: they stay as they are below.
     pub(crate) covered: &'a BTreeSet<Vec<u8>>,
+    /// Paths that count with everything beneath them, ignored or not.
+    pub(crate) carried: &'a BTreeSet<Vec<u8>>,
     /// Patterns that hold everywhere. `None` to take ignored files, too.
     pub(crate) exclude: Option<&'a [u8]>,
 }
@@ -54,6 +56,7 @@ pub(crate) fn scan(
         keep: Keep::new(repository).map_err(store_fault)?,
         marks: ground.marks,
         covered: ground.covered,
+        carried: ground.carried,
         ignored: Ignored::new(ground.exclude.unwrap_or_default()),
         takes_ignored: ground.exclude.is_none(),
         path: Vec::new(),
@@ -87,6 +90,7 @@ struct Scan<'a> {
     keep: Keep<'a>,
     marks: Marks,
     covered: &'a BTreeSet<Vec<u8>>,
+    carried: &'a BTreeSet<Vec<u8>>,
     ignored: Ignored,
     takes_ignored: bool,
     /// Where the walk is: every directory with a `/` behind it.
@@ -308,7 +312,17 @@ impl<'a> Scan<'a> {
         if self.takes_ignored || (!is_dir && (is_file(lower) || is_file(start))) {
             return false;
         }
+        if self.is_carried() {
+            return false;
+        }
         place.ignored || self.ignored.covers(self.keep.odb(), &self.path, is_dir)
+    }
+
+    /// Whether the walk is at a carried path, or beneath one.
+    fn is_carried(&self) -> bool {
+        let beneath = |top: &Vec<u8>| self.path.strip_prefix(top.as_slice());
+        let mut rest = self.carried.iter().filter_map(beneath);
+        rest.any(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
     }
 
     fn remove_missing(&self, names: &[std::ffi::CString], trees: &Trees<'_>, edits: &mut Edits) {

@@ -186,4 +186,10 @@ impl Sights {
         let copied = self.bound.iter().filter(|bound| bound.is_copied_with(self.method));
         copied.map(|bound| bound.name.clone()).collect()
     }
+
+    /// Those of them that review can carry back.
+    pub(crate) fn carried(&self) -> Vec<PathBuf> {
+        let carried = self.bound.iter().filter(|bound| bound.mode == BindMode::Copy);
+        carried.map(|bound| bound.name.clone()).collect()
+    }
 }

@@ -112,6 +112,50 @@ fn a_copy_keeps_modes_times_and_links_and_is_the_sessions_own() {
 }
 
 #[test]
+fn what_a_session_makes_of_a_copy_is_its_change_where_review_can_carry_it_back() {
+    for method in [Method::Overlay, Method::Copy] {
+        let yard = ignoring();
+        yard.write("data/.gitignore", "*\n");
+        let mut opening = yard.opening("one.work");
+        opening.method = method;
+        opening.binds = vec![
+            name("data", BindMode::Copy),
+            name(".env", BindMode::Copy),
+            pattern("packages/*/node_modules", BindMode::TempCopy),
+        ];
+        let workspace = yard.workspace_with(opening);
+        assert_eq!(rows(&changes(&workspace)), [""; 0], "{method:?}");
+        assert_ne!(workspace.start_tree(), workspace.base_tree());
+        let top = top(&workspace);
+        fs::write(top.join(".env"), "KEY=2\n").unwrap();
+        put(&top, "data/new/deep", "x");
+        put(&top, "packages/a/node_modules/m/index.js", "x");
+        put(&top, "data2/ignored.o", "x");
+        fs::remove_file(top.join("data/run")).unwrap();
+        let expected = ["modified .env", "added data/new/deep", "deleted data/run"];
+        let seen = |workspace: &Workspace| {
+            let all = rows(&changes(workspace));
+            all.into_iter().filter(|row| !row.contains("data2")).collect::<Vec<_>>()
+        };
+        assert_eq!(seen(&workspace), expected, "{method:?}");
+        drop(workspace);
+        // The rows may be gone when the session goes on: what it has is its own.
+        let session = yard.path("state/one.work");
+        let workspace = Workspace::open(&yard.find().unwrap(), &session, &[], &[]).unwrap();
+        assert_eq!(seen(&workspace), expected, "{method:?}");
+    }
+}
+
+#[test]
+fn what_review_can_carry_back_is_bounded() {
+    let yard = ignoring();
+    let large = fs::File::create(yard.project.join("data/large")).unwrap();
+    large.set_len((1 << 30) + 1).unwrap();
+    refused(&yard, vec![name("data", BindMode::Copy)], "bind it `.temp_copy` or `.read_only`");
+    create(&yard, vec![name("data", BindMode::ReadOnly)]).unwrap();
+}
+
+#[test]
 fn a_session_that_goes_on_keeps_its_copies_and_looks_at_what_is_shared_again() {
     let yard = ignoring();
     let binds = [name(".env", BindMode::TempCopy), name("data", BindMode::ReadOnly)];

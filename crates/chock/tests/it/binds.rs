@@ -112,7 +112,7 @@ fn each_mode_gives_what_it_says() {
             ("`data`", "read only"),
             ("`one.env`", "read only"),
             ("`packages/a/node_modules`", "goes with the session"),
-            ("`notes`", "does not carry back"),
+            ("`notes`", "review can carry back"),
             ("`out`", "TO BE WRITTEN"),
         ] {
             let line = ran.err.lines().find(|line| line.contains("bound:") && line.contains(path));
@@ -146,8 +146,18 @@ fn each_mode_gives_what_it_says() {
             yard.project().join("out/d/new.txt").metadata().expect("it"),
         );
         assert_eq!((mine.uid(), mine.gid()), (made.uid(), made.gid()));
-        // None of it is in a change, and nothing of it was made in the project.
-        assert_eq!(yard.chock(&["diff"]).expect(0).out, "");
+        // Of the copies only those of mode `.copy` are a change, and go in and out by review.
+        let stat = yard.chock(&["diff", "--stat"]).expect(0).out;
+        assert!(stat.contains("notes/a.txt") && stat.contains("notes/b.txt"), "{stat}");
+        assert_eq!(stat.matches(".txt").count(), 2, "{stat}");
+        yard.chock(&["review", "--accept", "notes"]).expect(0);
+        assert_eq!(
+            (read("notes/a.txt"), read("notes/b.txt")),
+            ("changed\n".into(), "new\n".into())
+        );
+        yard.chock(&["undo"]).expect(0);
+        assert_eq!(read("notes/a.txt"), "a note\n");
+        assert!(!yard.project().join("notes/b.txt").exists());
         assert!(!yard.project().join("absent").exists());
     }
 }
