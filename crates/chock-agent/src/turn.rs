@@ -36,7 +36,7 @@ impl Agent<'_> {
         let model = reply.message.model.clone();
         self.record(Event::Usage(UsageBody { model, tokens: reply.tokens, cost: reply.cost }))?;
         self.record(Event::Model(reply.message))?;
-        self.end_turn_if_complete(false)
+        self.end_turn_if_complete()
     }
 
     /// Answers one call: judges it, does it, records how it came out.
@@ -105,7 +105,7 @@ impl Agent<'_> {
         });
         let outcome = Outcome::new(Ended::Unknown, text);
         self.record(Event::ToolFinished(FinishedBody { call: open.call.clone(), tool, outcome }))?;
-        self.end_turn_if_complete(true)
+        self.end_turn_if_complete()
     }
 
     /// Answers a call that is not run.
@@ -151,19 +151,17 @@ impl Agent<'_> {
     pub(crate) fn finish(&mut self, call: &ToolCall, outcome: Outcome) -> Result<(), Finish> {
         let (id, tool) = (call.id.clone(), call.name.clone());
         self.record(Event::ToolFinished(FinishedBody { call: id, tool, outcome }))?;
-        self.end_turn_if_complete(true)
+        self.end_turn_if_complete()
     }
 
-    /// Keeps the workspace and flushes the log when the last call of a turn has its result.
-    fn end_turn_if_complete(&mut self, calls_ran: bool) -> Result<(), Finish> {
+    /// Keeps the workspace and flushes the log when a turn is complete: every call has its result.
+    fn end_turn_if_complete(&mut self) -> Result<(), Finish> {
         let (complete, turn) =
             self.house.pen.session(|session| (session.turn_is_complete(), session.turns));
         if !complete {
             return Ok(());
         }
-        if calls_ran {
-            self.keep_workspace(turn)?;
-        }
+        self.keep_workspace(turn)?;
         self.house.pen.flush().map_err(|fault| Finish::log_failed(&fault))
     }
 

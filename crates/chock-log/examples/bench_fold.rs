@@ -97,7 +97,7 @@ fn write_turn(pen: &Pen, turn: u64) -> Answer<()> {
             tool,
             outcome: Outcome::new(Ended::Exited(0), output),
         }),
-        Event::Snapshot(SnapshotBody { turn, tree: "0".repeat(40), files: 1 }),
+        Event::Snapshot(SnapshotBody { turn, tree: "0".repeat(40), files: 1, git: None }),
     ];
     for event in events {
         pen.write(event)?;

@@ -59,6 +59,8 @@ macro_rules! events {
 }
 
 events! {
+    /// The session goes on from a turn of another one.
+    Forked(ForkBody) = "fork.opened",
     /// A session began.
     Start(StartBody) = "session.start",
     /// A run of the program took the session up, with these settings.
@@ -109,6 +111,21 @@ events! {
     Notice(NoticeBody) = "notice",
     /// A run of the program let the session go.
     Ended(EndedBody) = "session.ended",
+}
+
+/// Body of `fork.opened`, the first record of a fork.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkBody {
+    /// The session it hangs from.
+    pub parent: String,
+    /// The parent's turn that it goes on from, counted from 1.
+    pub turn: u64,
+    /// The parent's record that ends this turn.
+    pub record: Seq,
+    /// SHA-256 of that record's line, lower hex.
+    pub hash: String,
+    /// How many records were taken over from the parent. They stand behind `session.start`.
+    pub carried: u64,
 }
 
 /// Body of `session.start`.
@@ -337,6 +354,9 @@ pub struct SnapshotBody {
     pub tree: String,
     /// How many files differ from the base.
     pub files: u64,
+    /// The files of the session's git directory, as a tree; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<String>,
 }
 
 /// Body of `diff.reviewed`: what was taken and what was declined; the rest was left.

@@ -19,6 +19,7 @@ impl Session {
         self.last = Some(record.time);
         let seq = record.seq;
         match &record.event {
+            Event::Forked(body) => self.fork = Some(body.clone()),
             Event::Start(body) => {
                 self.start = Some(body.clone());
                 self.started = Some(record.time);
@@ -38,7 +39,10 @@ impl Session {
             Event::TaskStarted(body) => self.absorb_task(body),
             Event::TaskFinished(body) => self.absorb_task_end(body),
             Event::WorkspaceOpened(body) => self.workspace = Some(body.clone()),
-            Event::Snapshot(body) => self.snapshot = Some(body.clone()),
+            Event::Snapshot(body) => {
+                self.keep_turn(seq, body);
+                self.snapshot = Some(body.clone());
+            }
             Event::DiffReviewed(body) => {
                 self.unheard.push((seq, Unheard::Reviewed(body.clone())));
             }

@@ -26,6 +26,7 @@ mod courier;
 mod error;
 mod event;
 mod fold;
+mod fork;
 mod id;
 mod log;
 mod masking;
@@ -49,11 +50,12 @@ pub use courier::{AuditGap, Courier};
 pub use error::LogError;
 pub use event::{
     AnswerBody, AskedBody, CarriedBody, CompactionBody, ConfigBody, DiffReviewedBody, EndReason,
-    EndedBody, Event, FinishedBody, Grounds, NoticeBody, PlanBody, PlanStatus, PlanStep,
+    EndedBody, Event, FinishedBody, ForkBody, Grounds, NoticeBody, PlanBody, PlanStatus, PlanStep,
     PromiseBody, RetryBody, ReviewVerdict, ReviewedBody, ReviewedFile, SnapshotBody, StartBody,
     StartedBody, TaskFinishedBody, TaskStartedBody, TitleBody, UsageBody, UserBody, WidenedBody,
     WorkspaceBody,
 };
+pub use fork::{Branch, BranchFault, Hang, KeptTurn};
 pub use id::SessionId;
 pub use log::{Clock, Held, Log, Observer, Opened, Options, Running};
 pub use masking::Masking;

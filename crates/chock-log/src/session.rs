@@ -6,9 +6,10 @@ use chock_policy::Ratchet;
 use jiff::Timestamp;
 
 use crate::event::{
-    CarriedBody, CompactionBody, ConfigBody, DiffReviewedBody, EndedBody, PlanBody, SnapshotBody,
-    StartBody, WorkspaceBody,
+    CarriedBody, CompactionBody, ConfigBody, DiffReviewedBody, EndedBody, ForkBody, PlanBody,
+    SnapshotBody, StartBody, WorkspaceBody,
 };
+use crate::fork::KeptTurn;
 use crate::message::{ModelMessage, ToolCall};
 use crate::outcome::Outcome;
 use crate::record::Seq;
@@ -65,9 +66,11 @@ pub enum State {
 /// A session folded from its records.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Session {
-    /// The first record.
+    /// Where it hangs, if it is a fork.
+    pub fork: Option<ForkBody>,
+    /// What it is.
     pub start: Option<StartBody>,
-    /// When the first record was written.
+    /// When it began.
     pub started: Option<Timestamp>,
     /// When the last record was written.
     pub last: Option<Timestamp>,
@@ -103,6 +106,8 @@ pub struct Session {
     pub workspace: Option<WorkspaceBody>,
     /// The last snapshot.
     pub snapshot: Option<SnapshotBody>,
+    /// The complete turns whose workspace was kept, in order: it can be forked there.
+    pub kept: Vec<KeptTurn>,
     /// What the model has not been told of reviews and undos, with the records.
     pub unheard: Vec<(Seq, Unheard)>,
     /// The last compaction.

@@ -209,7 +209,8 @@ fn is_last_word(event: &Event) -> bool {
         | Event::Applied(_)
         | Event::Undone(_)
         | Event::Ended(_) => true,
-        Event::Start(_)
+        Event::Forked(_)
+        | Event::Start(_)
         | Event::Config(_)
         | Event::User(_)
         | Event::Model(_)

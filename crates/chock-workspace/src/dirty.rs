@@ -164,7 +164,7 @@ pub(crate) fn put(from: &mut File, to: &Path) -> io::Result<()> {
 }
 
 /// Hides or removes a file of the base, unless something else is in its place.
-fn take_away(target: &Path, path: &Path, marks: Marks) -> Result<(), WorkspaceFault> {
+pub(crate) fn take_away(target: &Path, path: &Path, marks: Marks) -> Result<(), WorkspaceFault> {
     let mut to = target.to_owned();
     let mut names = path.iter().peekable();
     while let Some(name) = names.next() {

@@ -45,14 +45,20 @@ impl Contents<'_> {
     }
 }
 
-/// Makes the git directory `path`.
-pub(crate) fn make(path: &Path, contents: &Contents<'_>) -> Result<(), WorkspaceFault> {
+/// Makes the directories that git knows its own by.
+pub(crate) fn make_directories(path: &Path) -> Result<(), WorkspaceFault> {
     for directory in ["", "hooks", "info", "objects", "objects/info", "objects/pack", "refs"] {
         files::make_open(&path.join(directory))?;
     }
     for directory in ["refs/heads", "refs/tags"] {
         files::make_open(&path.join(directory))?;
     }
+    Ok(())
+}
+
+/// Makes the git directory `path`.
+pub(crate) fn make(path: &Path, contents: &Contents<'_>) -> Result<(), WorkspaceFault> {
+    make_directories(path)?;
     files::write(&path.join("HEAD"), &[&contents.refs.head, &b"\n"[..]].concat())?;
     files::write(&path.join("config"), &config(contents))?;
     files::write(&path.join("info/exclude"), &exclude(contents))?;

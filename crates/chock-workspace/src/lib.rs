@@ -28,6 +28,7 @@ mod binds;
 mod carrier;
 mod carry;
 mod change;
+mod checkpoint;
 mod choice;
 mod compare;
 mod config_text;
@@ -39,6 +40,7 @@ mod facts;
 mod files;
 mod flag;
 mod forbidden;
+mod fork;
 mod git;
 mod handback;
 mod host;
@@ -82,6 +84,7 @@ pub use change::{ChangeKind, ChangeSet, FileChange, Hunk, HunkId, Line, LineTag,
 pub use choice::{Choice, Take};
 pub use covers::{COVERED_MAX, CoverPath, CoverRow, Covered, Kind, WhenTracked};
 pub use flag::{Carriage, Flag};
+pub use fork::Forking;
 pub use handback::{Carried, Direction, HandBack, apply};
 pub use json::JsonBytes;
 pub use layout::{

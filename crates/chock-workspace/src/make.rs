@@ -12,6 +12,7 @@ use git2::{ObjectType, Oid, Repository};
 
 use crate::base::{Base, Recipe};
 use crate::binds::{BindMode, Bound};
+use crate::checkpoint::{self, Seen};
 use crate::covers::Matcher;
 use crate::git::Own;
 use crate::inside::Contents;
@@ -23,9 +24,9 @@ use crate::store::NOTES;
 use crate::upper::Marks;
 use crate::wishes::{self, Made};
 use crate::{
-    Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Opening, Project, Shared, Sharing,
-    Snapshot, SnapshotFault, Start, Store, StoreFault, TreeId, WorkspaceFault, bare, dirty, files,
-    inside, objects, person, refs, remove, scan, upper,
+    Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Opening, Owner, Project, Shared,
+    Sharing, Snapshot, SnapshotFault, Start, Store, StoreFault, TreeId, WorkspaceFault, bare,
+    dirty, files, inside, objects, person, refs, remove, scan, upper,
 };
 
 /// The file that Chock reads from the real project, and shows read only.
@@ -51,9 +52,7 @@ pub(crate) fn claim(session: &Path) -> Result<File, WorkspaceFault> {
 /// Makes everything but the record. What an earlier attempt left is removed first.
 pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Made, WorkspaceFault> {
     let session = &opening.session;
-    for part in [HALVES, "root", "git", "store", NOTES] {
-        remove::tree(&session.join(part))?;
-    }
+    clear(session)?;
     let origin = Origin::read(project)?;
     let store = Store::at(session);
     make_store(&store, &origin)?;
@@ -67,7 +66,7 @@ pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Made, Workspac
     let dirty = sights.without_denied(&matcher, dirty)?;
     let recipe = Recipe { git: &project.git, store: store.directory(), tree, owner: opening.owner };
     let base = Base::ensure(&opening.cache, &recipe)?;
-    make_halves(session, &base, opening.method)?;
+    halves(session, &base, opening.method)?;
     sights.take_out(&top(session, opening.method))?;
     sights.copy_in(project, &matcher, &top(session, opening.method))?;
     let covered = sights.names(project);
@@ -95,12 +94,24 @@ pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Made, Workspac
         let start = scan_session(session, &record, None);
         record.start_tree = start.map_err(|source| WorkspaceFault::Start { source })?.tree;
     }
+    give(session, opening.owner)?;
+    Ok(Made { record, sights })
+}
+
+/// Removes what an earlier attempt at a new workspace left.
+pub(crate) fn clear(session: &Path) -> Result<(), WorkspaceFault> {
+    let parts = [HALVES, "root", "git", "store", NOTES];
+    parts.iter().try_for_each(|part| remove::tree(&session.join(part)))
+}
+
+/// Gives the session's own files to the user that its programs run as.
+pub(crate) fn give(session: &Path, owner: Option<Owner>) -> Result<(), WorkspaceFault> {
     for part in [HALVES, "root", "git"].map(|part| session.join(part)) {
         if part.exists() {
-            files::give(&part, opening.owner)?;
+            files::give(&part, owner)?;
         }
     }
-    Ok(Made { record, sights })
+    Ok(())
 }
 
 /// The person's uncommitted files, when the session starts from them.
@@ -247,7 +258,7 @@ fn leave_alone(
     project.git.own(&own, &args, Some(&names)).map(drop).map_err(fault)
 }
 
-fn make_halves(session: &Path, base: &Base, method: Method) -> Result<(), WorkspaceFault> {
+pub(crate) fn halves(session: &Path, base: &Base, method: Method) -> Result<(), WorkspaceFault> {
     match method {
         Method::Overlay => {
             files::make_open(&session.join(HALVES))?;
@@ -275,12 +286,29 @@ fn carry(
     dirty::carry(project, &paths, &base, &top, marks(record.method))
 }
 
-/// Keeps the working tree of `session`, ignored files apart.
-pub(crate) fn snapshot(session: &Path, record: &Record) -> Result<Snapshot, SnapshotFault> {
+/// Keeps the working tree of `session`, ignored files apart, and its git directory.
+pub(crate) fn snapshot(
+    session: &Path,
+    record: &Record,
+    seen: &mut Seen,
+) -> Result<Snapshot, SnapshotFault> {
     let exclude = Store::at(session).directory().join("info/exclude");
     let exclude = files::read_bounded(&exclude, EXCLUDE_BYTES_MAX)
         .map_err(|source| SnapshotFault::Read { path: String::new(), source })?;
-    scan_session(session, record, Some(&exclude))
+    let snapshot = scan_session(session, record, Some(&exclude))?;
+    let git = checkpoint::keep(&repository(session)?, &session.join("git"), seen)?;
+    Ok(Snapshot { git: git.map(TreeId), ..snapshot })
+}
+
+fn repository(session: &Path) -> Result<Repository, SnapshotFault> {
+    Store::at(session).repository().map_err(|fault| match fault {
+        StoreFault::Open { source, .. } | StoreFault::Compare { source, .. } => {
+            SnapshotFault::Store { source }
+        }
+        StoreFault::Notes { source } | StoreFault::Write { source } => {
+            SnapshotFault::Notes { source }
+        }
+    })
 }
 
 fn scan_session(
@@ -288,14 +316,7 @@ fn scan_session(
     record: &Record,
     exclude: Option<&[u8]>,
 ) -> Result<Snapshot, SnapshotFault> {
-    let repository = Store::at(session).repository().map_err(|fault| match fault {
-        StoreFault::Open { source, .. } | StoreFault::Compare { source, .. } => {
-            SnapshotFault::Store { source }
-        }
-        StoreFault::Notes { source } | StoreFault::Write { source } => {
-            SnapshotFault::Notes { source }
-        }
-    })?;
+    let repository = repository(session)?;
     let top = upper::open_top(&top(session, record.method))
         .map_err(|errno| SnapshotFault::Read { path: String::new(), source: errno.into() })?;
     let bytes = |path: &OsString| path.as_bytes().to_vec();
@@ -313,7 +334,7 @@ fn scan_session(
     scan::scan(&repository, top.as_fd(), &ground)
 }
 
-fn marks(method: Method) -> Marks {
+pub(crate) fn marks(method: Method) -> Marks {
     match method {
         Method::Overlay => Marks::Overlay,
         Method::Copy => Marks::None,

@@ -82,6 +82,7 @@ pub(crate) fn scan(
         bytes_read: scan.bytes_read,
         skipped: scan.skipped,
         flags: scan.flags,
+        git: None,
     })
 }
 

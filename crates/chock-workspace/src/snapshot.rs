@@ -37,6 +37,9 @@ pub struct Snapshot {
     pub skipped: Vec<Skipped>,
     /// What is in the tree and wants a second look, by path. At most [`NOTED_MAX`].
     pub flags: Vec<(Vec<u8>, Flag)>,
+    /// The session's git directory as plain files. `None` where there is none, or when it is
+    /// too large to be kept.
+    pub git: Option<TreeId>,
 }
 
 /// The most skipped and the most flagged paths that one snapshot names.

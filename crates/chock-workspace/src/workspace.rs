@@ -4,14 +4,17 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::base::BaseFacts;
+use crate::checkpoint::Seen;
 use crate::record::Record;
 use crate::store::NOTES;
 use crate::wishes::{self, Made};
 use crate::{
-    Bind, CoverRow, Covered, Layout, Method, Notice, Owner, Project, Snapshot, SnapshotFault,
-    Store, StoreFault, TreeId, bare, dirty, leftovers, make, notes, remove, size,
+    Bind, CoverRow, Covered, Forking, Layout, Method, Notice, Owner, Project, Snapshot,
+    SnapshotFault, Store, StoreFault, TreeId, bare, dirty, fork, leftovers, make, notes, remove,
+    size,
 };
 
 /// How to make a workspace.
@@ -57,6 +60,8 @@ pub struct Workspace {
     covered: Vec<Covered>,
     record: Record,
     store: Store,
+    /// What of the git directory was read with the last snapshot.
+    seen: Mutex<Seen>,
     lock: File,
 }
 
@@ -67,20 +72,21 @@ impl Workspace {
     ///
     /// [`WorkspaceFault`]. What was half made is removed, now or by the next start.
     pub fn create(project: &Project, opening: &Opening) -> Result<Self, WorkspaceFault> {
-        let session = &opening.session;
-        let lock = make::claim(session)?;
-        if Record::exists(session) {
-            return Err(WorkspaceFault::Exists { path: session.clone() });
-        }
-        let made = make::all(project, opening).and_then(|made| {
-            made.record.write(session)?;
-            Ok(made)
-        });
-        let made = made.inspect_err(|_| {
-            // The first fault is the one to tell. What is left here is removed by the next start.
-            let _left_behind = remove::tree(session);
-        })?;
-        Ok(Self::whole(project, session.clone(), made, lock))
+        Self::new(project, &opening.session, || make::all(project, opening))
+    }
+
+    /// Makes the workspace of a session that goes on from a turn of another one.
+    ///
+    /// It has the files, refs and index of that turn, on the base of the other session. The
+    /// other may be at work, and nothing of it is changed or needed afterwards. Files that git
+    /// ignores are not in a snapshot, and so not in the fork.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceFault::Missing`] when the other has no workspace, [`WorkspaceFault::NotKept`]
+    /// when the snapshot is not in it, and others.
+    pub fn fork(project: &Project, forking: &Forking) -> Result<Self, WorkspaceFault> {
+        Self::new(project, &forking.session, || fork::all(project, forking))
     }
 
     /// Opens the workspace of an earlier process again, as that left it.
@@ -124,6 +130,26 @@ impl Workspace {
         Ok(Self::whole(project, session.to_owned(), Made { record, sights }, lock))
     }
 
+    fn new(
+        project: &Project,
+        session: &Path,
+        make: impl FnOnce() -> Result<Made, WorkspaceFault>,
+    ) -> Result<Self, WorkspaceFault> {
+        let lock = make::claim(session)?;
+        if Record::exists(session) {
+            return Err(WorkspaceFault::Exists { path: session.to_owned() });
+        }
+        let made = make().and_then(|made| {
+            made.record.write(session)?;
+            Ok(made)
+        });
+        let made = made.inspect_err(|_| {
+            // The first fault is the one to tell. What is left here is removed by the next start.
+            let _left_behind = remove::tree(session);
+        })?;
+        Ok(Self::whole(project, session.to_owned(), made, lock))
+    }
+
     fn whole(project: &Project, session: PathBuf, made: Made, lock: File) -> Self {
         let Made { record, sights } = made;
         let layout = make::layout(project, &session, &record, &sights.bound);
@@ -142,7 +168,8 @@ impl Workspace {
             notices.push(Notice::Submodules { count: submodules });
         }
         let store = Store::at(&session);
-        Self { session, layout, notices, covered: sights.covered, record, store, lock }
+        let (covered, seen) = (sights.covered, Mutex::default());
+        Self { session, layout, notices, covered, record, store, seen, lock }
     }
 
     /// Where everything is, and where it belongs inside.
@@ -209,7 +236,8 @@ impl Workspace {
     ///
     /// [`SnapshotFault`]; the store stays usable.
     pub fn snapshot(&self) -> Result<Snapshot, SnapshotFault> {
-        let snapshot = make::snapshot(&self.session, &self.record)?;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = make::snapshot(&self.session, &self.record, &mut seen)?;
         let notes = self.session.join(NOTES);
         notes::keep(&notes, &snapshot).map_err(|source| SnapshotFault::Notes { source })?;
         Ok(snapshot)
@@ -352,6 +380,13 @@ pub enum WorkspaceFault {
         name: PathBuf,
         /// What stands in the way.
         why: String,
+    },
+
+    /// The snapshot that a fork starts from is not in the store of its parent.
+    #[error("the snapshot {tree} is no longer kept; fork at another turn")]
+    NotKept {
+        /// The snapshot.
+        tree: TreeId,
     },
 
     /// The object store could not be opened.

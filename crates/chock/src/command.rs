@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod exec;
+pub(crate) mod fork;
 pub(crate) mod policy;
 pub(crate) mod review;
 pub(crate) mod run;
@@ -20,6 +21,8 @@ pub(crate) mod workspace;
 pub(crate) enum Command {
     /// Give the agent a task, or go on with a session
     Run(run::RunArgs),
+    /// Go on from an earlier turn of a session, in a new one
+    Fork(fork::ForkArgs),
     /// Run a command in the cage that a tool call would get
     Exec(exec::ExecArgs),
     /// Show which sandbox layers hold on this machine

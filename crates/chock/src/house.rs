@@ -317,7 +317,7 @@ fn open_watched(
 }
 
 /// Says why records could not be made sure of.
-fn unflushed(fault: &LogError) -> Failure {
+pub(crate) fn unflushed(fault: &LogError) -> Failure {
     let exit = match fault {
         LogError::AuditGap(_) => Exit::AuditGap,
         _ => Exit::Fault,
@@ -362,8 +362,17 @@ pub(crate) fn begin(pen: &Pen, beginning: &Beginning<'_>, site: &Site) -> Result
         layers: site.layers.clone(),
         accepted: settings.accepted.clone(),
     }));
+    events.push(Event::WorkspaceOpened(workspace_body(workspace)));
+    for event in events {
+        pen.write(event).map_err(|fault| Failure::fault(causes(&fault)))?;
+    }
+    pen.flush().map_err(|fault| unflushed(&fault))
+}
+
+/// Says what a session's copy was made from.
+pub(crate) fn workspace_body(workspace: &Workspace) -> WorkspaceBody {
     let (base, start) = (workspace.base_tree(), workspace.start_tree());
-    events.push(Event::WorkspaceOpened(WorkspaceBody {
+    WorkspaceBody {
         kind: match workspace.layout().halves {
             Halves::Overlay { .. } => "overlay".to_owned(),
             Halves::Copy { .. } => "copy".to_owned(),
@@ -371,11 +380,7 @@ pub(crate) fn begin(pen: &Pen, beginning: &Beginning<'_>, site: &Site) -> Result
         base_tree: base.to_string(),
         base_commit: workspace.start_commit().map(str::to_owned),
         start_tree: (start != base).then(|| start.to_string()),
-    }));
-    for event in events {
-        pen.write(event).map_err(|fault| Failure::fault(causes(&fault)))?;
     }
-    pen.flush().map_err(|fault| unflushed(&fault))
 }
 
 /// Makes or opens the workspace and starts the keeper on it.
@@ -498,7 +503,7 @@ fn start_keeper(place: &Place<'_>, workspace: &Workspace) -> Result<Started, San
 }
 
 /// Names the directory of a session's whole outputs.
-fn outputs(found: &Found) -> PathBuf {
+pub(crate) fn outputs(found: &Found) -> PathBuf {
     found.log.with_extension("outputs")
 }
 
@@ -510,7 +515,8 @@ struct Snapshots {
 impl Errands for Snapshots {
     fn snapshot(&mut self, turn: u64) -> Result<SnapshotBody, String> {
         let snapshot = self.workspace.snapshot().map_err(|fault| causes(&fault))?;
-        Ok(SnapshotBody { turn, tree: snapshot.tree.to_string(), files: snapshot.files_read })
+        let (tree, git) = (snapshot.tree.to_string(), snapshot.git.map(|git| git.to_string()));
+        Ok(SnapshotBody { turn, tree, files: snapshot.files_read, git })
     }
 }
 
@@ -527,7 +533,7 @@ pub(crate) fn make_private(directory: &Path) -> Result<(), Failure> {
 }
 
 /// Makes a directory that a session's user can read, in one that nobody else can enter.
-fn make_readable(directory: &Path) -> Result<(), Failure> {
+pub(crate) fn make_readable(directory: &Path) -> Result<(), Failure> {
     make_directory(directory, 0o755)
 }
 

@@ -24,6 +24,7 @@ mod exit;
 mod explain;
 mod filter;
 mod filter_words;
+mod forking;
 mod found;
 mod handback;
 mod house;
@@ -89,6 +90,7 @@ fn obey(words: Words) -> (Option<Terminal>, Result<Exit, Failure>) {
     };
     let ended = match &words.command {
         Command::Run(args) => return command::run::run(&program, terminal, args),
+        Command::Fork(args) => return command::fork::run(&program, terminal, args),
         Command::Demo(args) => return command::demo::run(&program, terminal, args),
         Command::Exec(args) => command::exec::run(&program, &mut terminal, args),
         Command::Doctor(args) => command::doctor::run(&program, &mut terminal, args),

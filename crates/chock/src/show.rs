@@ -110,7 +110,8 @@ impl Show {
             Event::Reviewed(_) | Event::Promise(_) | Event::Widened(_) => {
                 self.governed(&record.event);
             }
-            Event::Start(_)
+            Event::Forked(_)
+            | Event::Start(_)
             | Event::Config(_)
             | Event::User(_)
             | Event::Usage(_)

@@ -89,7 +89,8 @@ const DOORS: &[Door] = &[
     },
     Door {
         spelling: Path("fs", &["hard_link"]),
-        stands_in: &["crates/chock/src/"],
+        // A fork shares what its parent's store keeps, which no agent sees.
+        stands_in: &["crates/chock/src/", "crates/chock-workspace/src/fork.rs"],
         reason: "a hard link shares bytes between the project and the workspace",
     },
 ];

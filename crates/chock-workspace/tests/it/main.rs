@@ -12,6 +12,7 @@ mod changes;
 mod covers;
 mod dirty;
 mod edits;
+mod forks;
 mod git_inside;
 mod lifetime;
 mod model;

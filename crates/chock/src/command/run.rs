@@ -43,6 +43,17 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     json: bool,
 
+    /// Start from uncommitted and untracked files too
+    #[arg(long)]
+    allow_dirty: bool,
+
+    #[command(flatten)]
+    going: Going,
+}
+
+/// Options of every command that has a model go on.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Going {
     /// The provider, by its name in config.zon
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
@@ -53,11 +64,7 @@ pub(crate) struct RunArgs {
 
     /// The project, if it is not the current directory
     #[arg(long, value_name = "DIRECTORY")]
-    project: Option<PathBuf>,
-
-    /// Start from uncommitted and untracked files too
-    #[arg(long)]
-    allow_dirty: bool,
+    pub(crate) project: Option<PathBuf>,
 
     /// Stop after this many replies of the model
     #[arg(long, value_name = "COUNT")]
@@ -65,7 +72,19 @@ pub(crate) struct RunArgs {
 
     /// Accept what the project's chock.zon asks for, if it has this digest
     #[arg(long, value_name = "DIGEST")]
-    accept_project: Option<String>,
+    pub(crate) accept_project: Option<String>,
+}
+
+impl RunArgs {
+    /// The words that go on with a session.
+    pub(crate) fn in_session(
+        session: String,
+        message: Vec<OsString>,
+        going: Going,
+        json: bool,
+    ) -> Self {
+        Self { message, go_on: false, session: Some(session), json, allow_dirty: false, going }
+    }
 }
 
 pub(crate) fn run(
@@ -107,7 +126,7 @@ fn prepare(
 ) -> Result<Prepared, Failure> {
     let resumes = args.go_on || args.session.is_some();
     let message = message(args, resumes)?;
-    let project = program.project(args.project.as_deref())?;
+    let project = program.project(args.going.project.as_deref())?;
     let sessions = program.places.sessions(project.root());
     let found = if resumes {
         found::session(&sessions, args.session.as_deref())?
@@ -122,11 +141,11 @@ fn prepare(
         still_owed(&found, session)?;
     }
     let flags = Flags {
-        provider: args.provider.clone(),
-        model: args.model.clone(),
-        max_turns: args.max_turns,
+        provider: args.going.provider.clone(),
+        model: args.going.model.clone(),
+        max_turns: args.going.max_turns,
     };
-    let consent = args.accept_project.as_deref().map_or(Consent::Ask, Consent::Digest);
+    let consent = args.going.accept_project.as_deref().map_or(Consent::Ask, Consent::Digest);
     let mut settings = Settings::read(program, project.root(), flags, consent, terminal)?;
     if let Some(session) = &earlier {
         settings.still_bind(session)?;
@@ -139,7 +158,7 @@ fn prepare(
         settings.permits_model(&reviewer.provider, &reviewer.name)?;
         settings.lent.extend(reviewer.lent);
     }
-    let started = program.directory.join(args.project.as_deref().unwrap_or(".".as_ref()));
+    let started = program.directory.join(args.going.project.as_deref().unwrap_or(".".as_ref()));
     let started = started.canonicalize().unwrap_or_else(|_| project.root().to_owned());
     let plan = Plan {
         found,
@@ -214,10 +233,10 @@ fn options(args: &RunArgs) -> Vec<String> {
         options.push("--allow-dirty".to_owned());
     }
     let valued = [
-        ("--provider", args.provider.clone()),
-        ("--model", args.model.clone()),
-        ("--max-turns", args.max_turns.map(|count| count.to_string())),
-        ("--accept-project", args.accept_project.clone()),
+        ("--provider", args.going.provider.clone()),
+        ("--model", args.going.model.clone()),
+        ("--max-turns", args.going.max_turns.map(|count| count.to_string())),
+        ("--accept-project", args.going.accept_project.clone()),
     ];
     options
         .extend(valued.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value?))));

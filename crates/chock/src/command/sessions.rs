@@ -1,12 +1,13 @@
 //! `chock sessions`: what was done in this project, and whether the logs still say so.
 
 mod export;
+mod family;
 pub(crate) mod remove;
 pub(crate) mod seal;
 mod verify;
 mod view;
 
-use chock_log::{EndReason, Entry, Running, Session, State};
+use chock_log::{EndReason, Entry, ForkBody, KeptTurn, Running, Session, State};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
@@ -87,27 +88,42 @@ fn list(
     directory: &std::path::Path,
     as_json: bool,
 ) -> Result<Exit, Failure> {
-    let mut damaged = false;
-    for found in found::sessions(directory) {
-        let listed = found.read()?;
-        damaged |= listed.verdict.is_damage();
-        if as_json {
-            terminal.answer(&row(&listed).to_string())?;
-            continue;
+    let read = found::sessions(directory).into_iter().map(found::Found::read);
+    let all = read.collect::<Result<Vec<_>, _>>()?;
+    let damaged = all.iter().any(|listed| listed.verdict.is_damage());
+    if as_json {
+        for listed in &all {
+            terminal.answer(&row(listed).to_string())?;
         }
-        let started = listed.session.started.map(|time| format!("{time:.0}")).unwrap_or_default();
-        let line = format!(
-            "{}  {}  {:<11}  {}",
-            listed.found.id,
-            started.replace('T', " ").replace('Z', ""),
-            state_word(&listed),
-            usage_words(&listed.session),
-        );
-        terminal.answer(&line)?;
-        let title = shortened(&visible_line(&title(&listed.session)), 100);
-        terminal.answer(&format!("    {}", terminal.paint(&title, Weight::Quiet)))?;
+    } else {
+        for (depth, listed) in family::tree(all) {
+            draw(terminal, depth, &listed)?;
+        }
     }
     Ok(if damaged { Exit::NotIntact } else { Exit::Finished })
+}
+
+/// Draws one session of the list, `depth` steps below the one that it descends from.
+fn draw(terminal: &mut Terminal, depth: usize, listed: &Listed) -> Result<(), Failure> {
+    let indent = if depth == 0 { String::new() } else { "  ".repeat(depth - 1) + "└ " };
+    let started = listed.session.started.map(|time| format!("{time:.0}")).unwrap_or_default();
+    let line = format!(
+        "{indent}{}  {}  {:<11}  {}",
+        listed.found.id,
+        started.replace('T', " ").replace('Z', ""),
+        state_word(listed),
+        usage_words(&listed.session),
+    );
+    terminal.answer(&line)?;
+    let mut words = title(&listed.session);
+    if let Some(fork) = &listed.session.fork {
+        let from = if depth == 0 { format!(" of {}", fork.parent) } else { String::new() };
+        words = format!("from turn {}{from} · {words}", fork.turn);
+    }
+    let words = shortened(&visible_line(&words), 100);
+    let indent = "  ".repeat(depth);
+    terminal.answer(&format!("{indent}    {}", terminal.paint(&words, Weight::Quiet)))?;
+    Ok(())
 }
 
 fn row(listed: &Listed) -> serde_json::Value {
@@ -121,7 +137,8 @@ fn row(listed: &Listed) -> serde_json::Value {
         "model": session.config.as_ref().map(|config| &config.model),
         "cost": cost_words(session).join(", "),
         "title": title(session),
-        "parent": null,
+        "parent": session.fork.as_ref().map(|fork| &fork.parent),
+        "parent_turn": session.fork.as_ref().map(|fork| fork.turn),
         "workspace_bytes": chock_workspace::size_on_disk(&listed.found.work()).ok(),
     })
 }
@@ -135,9 +152,17 @@ fn state_word(listed: &Listed) -> &'static str {
         return "running";
     }
     match listed.session.state() {
+        State::Open if is_untouched_fork(&listed.session) => "forked",
         State::Open => "interrupted",
         State::Ended(end) => reason_word(end.reason),
     }
+}
+
+/// Says whether nothing was done in a fork yet.
+fn is_untouched_fork(session: &Session) -> bool {
+    // Its own first records, what it took over, its settings and its copy.
+    let made = |fork: &ForkBody| session.records <= fork.carried.saturating_add(4);
+    session.fork.as_ref().is_some_and(made)
 }
 
 /// Names a reason as exit codes and scripts do.
@@ -173,36 +198,63 @@ fn show(terminal: &mut Terminal, listed: &Listed, as_json: bool) -> Result<Exit,
         terminal.out().write_all(body)?;
         return Ok(Exit::Finished);
     }
-    for (_, entry) in &listed.session.entries {
-        match entry {
-            Entry::User(text) => {
-                let line = terminal.paint(&format!("> {}", visible(text)), Weight::Strong);
-                terminal.answer(&line)?;
-            }
-            Entry::Model(message) => {
-                let text = message.text();
-                if !text.trim().is_empty() {
-                    terminal.answer(&visible(text.trim_end()))?;
-                }
-                for call in message.calls() {
-                    let arguments = shortened(&visible_line(&call.arguments), 160);
-                    let line = format!("● {} {arguments}", visible_line(&call.name));
-                    terminal.answer(&line)?;
-                }
-            }
-            Entry::Result { outcome, .. } => {
-                for line in outcome.text.lines().take(12) {
-                    let line = shortened(&visible_line(line), 160);
-                    terminal.answer(&terminal.paint(&format!("    {line}"), Weight::Quiet))?;
-                }
-            }
-            Entry::Notice(text) => {
-                terminal.answer(
-                    &terminal.paint(&format!("[chock] {}", visible(text)), Weight::Quiet),
-                )?;
-            }
+    let mut kept = listed.session.kept.iter().peekable();
+    for (seq, entry) in &listed.session.entries {
+        while let Some(turn) = kept.next_if(|turn| turn.at < *seq) {
+            mark(terminal, turn)?;
         }
+        step(terminal, entry)?;
+    }
+    for turn in kept {
+        mark(terminal, turn)?;
+    }
+    if let Some(fork) = &listed.session.fork {
+        let line = format!("fork of {} at turn {}", visible_line(&fork.parent), fork.turn);
+        terminal.answer(&line)?;
     }
     terminal.answer(&format!("{}: {}", state_word(listed), usage_words(&listed.session)))?;
+    if !listed.session.kept.is_empty() {
+        let words = format!("chock fork {} --at <turn> goes on from a turn", listed.found.id);
+        terminal.say(Weight::Quiet, &words);
+    }
     Ok(Exit::Finished)
+}
+
+/// Shows one step of the conversation.
+fn step(terminal: &mut Terminal, entry: &Entry) -> Result<(), Failure> {
+    match entry {
+        Entry::User(text) => {
+            let line = terminal.paint(&format!("> {}", visible(text)), Weight::Strong);
+            terminal.answer(&line)?;
+        }
+        Entry::Model(message) => {
+            let text = message.text();
+            if !text.trim().is_empty() {
+                terminal.answer(&visible(text.trim_end()))?;
+            }
+            for call in message.calls() {
+                let arguments = shortened(&visible_line(&call.arguments), 160);
+                let line = format!("● {} {arguments}", visible_line(&call.name));
+                terminal.answer(&line)?;
+            }
+        }
+        Entry::Result { outcome, .. } => {
+            for line in outcome.text.lines().take(12) {
+                let line = shortened(&visible_line(line), 160);
+                terminal.answer(&terminal.paint(&format!("    {line}"), Weight::Quiet))?;
+            }
+        }
+        Entry::Notice(text) => {
+            let line = terminal.paint(&format!("[chock] {}", visible(text)), Weight::Quiet);
+            terminal.answer(&line)?;
+        }
+    }
+    Ok(())
+}
+
+/// Shows that a turn ends here, and can be forked at.
+fn mark(terminal: &mut Terminal, turn: &KeptTurn) -> Result<(), Failure> {
+    let line = format!("── turn {}", turn.snapshot.turn);
+    terminal.answer(&terminal.paint(&line, Weight::Quiet))?;
+    Ok(())
 }

@@ -9,6 +9,7 @@ mod deny;
 mod disk;
 mod exec;
 mod fake;
+mod forks;
 mod input;
 mod json;
 mod kill;

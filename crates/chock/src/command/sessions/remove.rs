@@ -10,6 +10,7 @@ use chock_workspace::{remove_tree, size_on_disk};
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::family;
 use super::seal::hold;
 use super::title;
 use crate::audit;
@@ -101,6 +102,7 @@ pub(super) fn run(
         settings.still_bind(&listed.session)?;
     }
     say(terminal, &doomed, listed.as_ref());
+    say_forks(terminal, desk.directory, std::slice::from_ref(&doomed));
     consent(terminal, "Remove it?", args.yes && !asks)?;
     doomed.remove(terminal, desk, &settings)?;
     Ok(Exit::Finished)
@@ -181,6 +183,7 @@ fn chosen(
             }
         }
     }
+    say_forks(terminal, desk.directory, &doomed);
     doomed
 }
 
@@ -270,6 +273,23 @@ fn say(terminal: &mut Terminal, doomed: &Doomed, listed: Option<&Listed>) {
 
 fn refused(message: &str) -> Failure {
     Failure { exit: Exit::Refused, message: message.to_owned() }
+}
+
+/// Says which sessions stay that hang from those that go, and what that means for them.
+fn say_forks(terminal: &mut Terminal, directory: &Path, doomed: &[Doomed]) {
+    let all = found::sessions(directory);
+    for one in doomed {
+        let goes = |id| doomed.iter().any(|one| one.found.id == id);
+        let stays = family::forks(&all, &one.found).into_iter().filter(|id| !goes(*id));
+        for fork in stays {
+            let words = format!(
+                "    {fork} is a fork of {} and keeps all it needs; only where it hangs can then \
+                 not be checked",
+                one.found.id
+            );
+            terminal.say(Weight::Quiet, &words);
+        }
+    }
 }
 
 /// Asks, unless the words said yes already. Nobody to ask is a refusal.

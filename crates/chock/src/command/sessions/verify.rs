@@ -5,7 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use chock_log::{
-    Checked, SEAL_BYTES_MAX, Seal, Sealed, SessionId, Verdict, check, key_fingerprint,
+    Checked, ForkBody, Hang, Log, SEAL_BYTES_MAX, Seal, Sealed, SessionId, Verdict, check,
+    key_fingerprint,
 };
 use serde_json::{Value, json};
 
@@ -102,14 +103,75 @@ pub(super) fn run(
     let mut damaged = false;
     for subject in subjects {
         let (checked, seal) = examine(&subject.log, subject.session, &signers);
+        let hanging = Hanging::of(&subject.log);
         damaged |= checked.verdict.is_damage() || seal.is_damage();
+        damaged |= hanging.as_ref().is_some_and(Hanging::is_damage);
         if as_json {
-            terminal.answer(&row(&subject.name, &checked, &seal).to_string())?;
+            let mut row = row(&subject.name, &checked, &seal);
+            row["fork"] = hanging.as_ref().map_or(Value::Null, Hanging::json);
+            terminal.answer(&row.to_string())?;
         } else {
             tell(terminal, &subject.name, &checked, &seal)?;
+            if let Some(hanging) = &hanging {
+                let (weight, words) = hanging.words();
+                let words = terminal.paint(&visible_line(&words), weight);
+                terminal.answer(&format!("    fork {words}"))?;
+            }
         }
     }
     Ok(if damaged { Exit::NotIntact } else { Exit::Finished })
+}
+
+/// Where a fork's log says that it hangs, and whether it does.
+struct Hanging {
+    fork: ForkBody,
+    hang: Hang,
+}
+
+impl Hanging {
+    /// Looks for the parent beside the log. `None` for a log that is no fork's.
+    fn of(log: &Path) -> Option<Self> {
+        let fork = Log::fork_of(log)?;
+        // The name of a session is no path.
+        let hang = match fork.parent.parse::<SessionId>() {
+            Ok(parent) => Log::hang(&log.with_file_name(format!("{parent}.jsonl")), &fork),
+            Err(fault) => Hang::Unreadable(fault.to_string()),
+        };
+        Some(Self { fork, hang })
+    }
+
+    fn is_damage(&self) -> bool {
+        match self.hang {
+            Hang::Holds | Hang::NoParent => false,
+            Hang::Another | Hang::Unreadable(_) => true,
+        }
+    }
+
+    fn words(&self) -> (Weight, String) {
+        let ForkBody { parent, turn, record, .. } = &self.fork;
+        let place = format!("of {parent} at turn {turn}, record {record}");
+        match &self.hang {
+            Hang::Holds => (Weight::Good, format!("{place}: the parent has that record")),
+            Hang::NoParent => {
+                (Weight::Quiet, format!("{place}: the parent is not here, so nobody can say"))
+            }
+            Hang::Another => {
+                (Weight::Bad, format!("{place}: the parent has another record there, or none"))
+            }
+            Hang::Unreadable(why) => (Weight::Bad, format!("{place}: the parent's log: {why}")),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let state = match self.hang {
+            Hang::Holds => "holds",
+            Hang::NoParent => "no_parent",
+            Hang::Another => "another",
+            Hang::Unreadable(_) => "unreadable",
+        };
+        let ForkBody { parent, turn, record, .. } = &self.fork;
+        json!({ "parent": parent, "turn": turn, "record": record, "state": state })
+    }
 }
 
 /// Checks a log's chain, and its seal if there is one.
