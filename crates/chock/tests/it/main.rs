@@ -16,6 +16,7 @@ mod kill;
 mod machine;
 mod observe;
 mod organisation;
+mod planted;
 mod policy;
 mod review;
 mod rows;
