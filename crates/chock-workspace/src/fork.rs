@@ -16,8 +16,8 @@ use crate::store::NOTES;
 use crate::upper::Marks;
 use crate::wishes::{self, Made};
 use crate::{
-    Bind, CoverRow, Opening, Project, Start, Store, TreeId, WorkspaceFault, bare, checkpoint,
-    dirty, files, make, remove,
+    Bind, BindMode, CoverRow, Opening, Project, Start, Store, TreeId, WorkspaceFault, bare,
+    checkpoint, dirty, files, make, remove,
 };
 
 /// Which turn of which workspace a new one starts from.
@@ -68,9 +68,11 @@ pub(crate) fn all(project: &Project, forking: &Forking) -> Result<Made, Workspac
             record.covered.push(path.into());
         }
     }
-    record.copied = sights.copied().into_iter().map(PathBuf::into_os_string).collect();
+    let copied = sights.copied().into_iter().map(PathBuf::into_os_string);
+    record.copied = record.carried.iter().cloned().chain(copied).collect();
     let marks = make::marks(record.method);
-    let held: Vec<&Path> = record.covered.iter().map(Path::new).collect();
+    let held = record.covered.iter().filter(|path| !record.carried.contains(path));
+    let held: Vec<&Path> = held.map(Path::new).collect();
     let restoring = Restoring { repository: &repository, top: &top, marks, held: &held };
     restoring.between(Some(record.base_tree.0), Some(tree.0), Path::new(""))?;
     if let Some(git) = forking.git {
@@ -81,6 +83,8 @@ pub(crate) fn all(project: &Project, forking: &Forking) -> Result<Made, Workspac
 }
 
 fn opening(forking: &Forking, record: &Record) -> Opening {
+    // What review can carry back is in the kept tree, as the parent had it at that turn.
+    let binds = forking.binds.iter().filter(|bind| bind.mode != BindMode::Copy);
     Opening {
         session: forking.session.clone(),
         cache: PathBuf::from(&record.cache),
@@ -88,7 +92,7 @@ fn opening(forking: &Forking, record: &Record) -> Opening {
         owner: record.owner,
         start: Start::Committed,
         covered: forking.covered.clone(),
-        binds: forking.binds.clone(),
+        binds: binds.cloned().collect(),
     }
 }
 

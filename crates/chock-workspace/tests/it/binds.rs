@@ -6,7 +6,8 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use chock_workspace::{
-    Bind, BindMode, BindPath, CoverRow, Kind, Method, Sharing, Start, Workspace, WorkspaceFault,
+    Bind, BindMode, BindPath, CoverRow, Forking, Kind, Method, Sharing, Start, Workspace,
+    WorkspaceFault,
 };
 
 use crate::yard::{Yard, changes, put, rows, top};
@@ -144,6 +145,33 @@ fn what_a_session_makes_of_a_copy_is_its_change_where_review_can_carry_it_back()
         let workspace = Workspace::open(&yard.find().unwrap(), &session, &[], &[]).unwrap();
         assert_eq!(seen(&workspace), expected, "{method:?}");
     }
+}
+
+#[test]
+fn a_fork_has_what_review_can_carry_back_as_the_turn_had_it() {
+    let yard = ignoring();
+    let binds = vec![name("data", BindMode::Copy), name(".env", BindMode::TempCopy)];
+    let workspace = create(&yard, binds.clone()).unwrap();
+    put(&top(&workspace), "data/new", "of the turn");
+    fs::remove_file(top(&workspace).join("data/run")).unwrap();
+    let kept = workspace.snapshot().unwrap();
+    put(&top(&workspace), "data/new", "later");
+    yard.write("data/run", "of the person, later");
+    let forking = Forking {
+        session: yard.path("state/two.work"),
+        parent: yard.path("state/one.work"),
+        tree: kept.tree,
+        git: kept.git,
+        covered: Vec::new(),
+        binds,
+    };
+    let fork = Workspace::fork(&yard.find().unwrap(), &forking).unwrap();
+    assert_eq!(fs::read_to_string(top(&fork).join("data/new")).unwrap(), "of the turn");
+    assert_eq!(fs::read_to_string(top(&fork).join(".env")).unwrap(), "KEY=1\n");
+    assert!(!top(&fork).join("data/run").exists());
+    assert_eq!(rows(&changes(&fork)), ["added data/new", "deleted data/run"]);
+    put(&top(&fork), "data/more", "x");
+    assert_eq!(rows(&changes(&fork)).len(), 3);
 }
 
 #[test]
