@@ -105,6 +105,11 @@ impl Broker {
     /// Judges one act for the agent, records the answer, and hands over the permit.
     pub fn judge<A: Act>(&mut self, proposal: Proposal<A>) -> Verdict<A> {
         let judgement = self.consult(&proposal);
+        let (action, ruling) = (judgement.action.clone(), judgement.ruling.clone());
+        self.settle(proposal, judgement).beside(&action, &ruling)
+    }
+
+    fn settle<A: Act>(&mut self, proposal: Proposal<A>, judgement: Judgement) -> Verdict<A> {
         match judgement.ruling.decision {
             Decision::Allow => {
                 let grounds = rule(&judgement.ruling);
@@ -309,7 +314,7 @@ pub(crate) fn refuse<A: Act>(
         words,
     };
     match pen.write(Event::Answered(body)) {
-        Ok(_) => Verdict::Refused(Refusal { action: action.to_string(), cause }),
+        Ok(_) => Verdict::Refused(Refusal { action: action.to_string(), cause, in_the_way: None }),
         Err(fault) => not_recorded(action, fault),
     }
 }
@@ -328,7 +333,8 @@ fn last_words(session: &Session) -> String {
 }
 
 fn not_recorded<A>(action: Action, fault: LogError) -> Verdict<A> {
-    Verdict::Refused(Refusal { action: action.to_string(), cause: Cause::NotRecorded(fault) })
+    let (action, cause) = (action.to_string(), Cause::NotRecorded(fault));
+    Verdict::Refused(Refusal { action, cause, in_the_way: None })
 }
 
 fn names(actions: &[Action]) -> Vec<String> {

@@ -28,7 +28,9 @@ impl Direct {
         let judgement = self.standing.consult(&proposal);
         if judgement.ruling.decision == Decision::Deny {
             let grounds = rule(&judgement.ruling);
-            return refuse(&self.pen, &proposal, judgement.action, Cause::Judged(grounds));
+            let action = judgement.action.clone();
+            let verdict = refuse(&self.pen, &proposal, action, Cause::Judged(grounds));
+            return verdict.beside(&judgement.action, &judgement.ruling);
         }
         permit(&self.granter, proposal, judgement.action, Grounds::PersonDirectly)
     }

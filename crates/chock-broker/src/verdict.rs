@@ -1,6 +1,7 @@
 //! The two ways a judgement ends.
 
 use chock_log::{Denial, Grounds, LogError, Permit};
+use chock_policy::{Action, Decision, Origin, Pattern, Rule, Ruling};
 
 /// What the broker says of a proposal.
 #[derive(Debug)]
@@ -19,6 +20,9 @@ pub struct Refusal {
     pub action: String,
     /// Who or what refused.
     pub cause: Cause,
+    /// The row of the project that no other row beside it would change: it is as specific as one
+    /// for exactly this action, and stricter than a yes.
+    pub in_the_way: Option<Rule>,
 }
 
 /// Who or what refused.
@@ -30,6 +34,19 @@ pub enum Cause {
     Person(String),
     /// The approval did not reach the disk. The session cannot go on.
     NotRecorded(LogError),
+}
+
+impl<A> Verdict<A> {
+    /// Adds the row that decided on `action`, where one for exactly that action would not beat it.
+    pub(crate) fn beside(mut self, action: &Action, ruling: &Ruling) -> Self {
+        if let (Self::Refused(refusal), Some((Origin::Project, rule))) = (&mut self, &ruling.row) {
+            let exact = Pattern::new(action.as_str()).ok();
+            let exact = exact.map(|pattern| Rule::action(pattern, Decision::Allow));
+            let beats = exact.is_none_or(|exact| exact.specificity() > rule.specificity());
+            refusal.in_the_way = (!beats).then(|| rule.clone());
+        }
+        self
+    }
 }
 
 impl Refusal {
@@ -116,7 +133,11 @@ impl Refusal {
                 None
             }
             Cause::Judged(_) => {
-                Some(format!(".{{ .action = \"{}\", .decision = .allow }}", self.action))
+                let row = format!(".{{ .action = \"{}\", .decision = .allow }}", self.action);
+                Some(match &self.in_the_way {
+                    Some(other) => format!("{row} in the place of {other}"),
+                    None => row,
+                })
             }
         }
     }

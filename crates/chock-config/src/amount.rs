@@ -82,6 +82,17 @@ impl<'de> Deserialize<'de> for Amount {
     }
 }
 
+impl fmt::Display for Amount {
+    /// Writes the amount as a file has it.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(out, "{number}"),
+            Self::Percent(percent) => write!(out, "\"{percent}%\""),
+            Self::Bytes(bytes) => write!(out, "\"{}\"", size(*bytes)),
+        }
+    }
+}
+
 /// `bytes` in the largest unit that divides it.
 pub(crate) fn size(bytes: u64) -> String {
     let unit = UNITS.into_iter().find(|(_, shift)| bytes != 0 && bytes.is_multiple_of(1 << shift));

@@ -82,4 +82,4 @@ pub use token::{Token, TokenFault};
 pub use tokens::Tokens;
 pub use toolchains::Toolchains;
 pub use variable::{VARIABLES_MAX, VariableFault, VariableName};
-pub use widening::{Widening, WideningItem};
+pub use widening::{Beneath, Widening, WideningItem};

@@ -62,6 +62,23 @@ pub struct LimitsBlock {
     free_space: Option<Spanned<Amount>>,
 }
 
+/// A limit that a block puts above what it would be without it.
+pub(crate) struct Above<'a> {
+    pub(crate) limit: Limit,
+    pub(crate) amount: &'a Spanned<Amount>,
+    from: u64,
+    to: u64,
+}
+
+impl Above<'_> {
+    /// Says what changes.
+    pub(crate) fn effect(&self) -> String {
+        let Self { limit, from, to, .. } = self;
+        let verb = if *limit == Limit::FreeSpace { "lowers" } else { "raises" };
+        format!("{verb} `{}` from {} to {}", limit.name(), limit.words(*from), limit.words(*to))
+    }
+}
+
 /// The limits in force, each with where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits([Sourced<u64>; 11]);
@@ -198,6 +215,23 @@ impl Limit {
         }
     }
 
+    /// Whether a call has more with the limit at `to` than at `from`.
+    fn gives_more(self, from: u64, to: u64) -> bool {
+        match self {
+            Self::FreeSpace => to < from,
+            Self::Time
+            | Self::Processes
+            | Self::Memory
+            | Self::ProcessMemory
+            | Self::FileSize
+            | Self::OpenFiles
+            | Self::Scratch
+            | Self::SharedMemory
+            | Self::WorkspaceBytes
+            | Self::WorkspaceFiles => to > from,
+        }
+    }
+
     /// The limit's value in words.
     pub(crate) fn words(self, value: u64) -> String {
         match self.unit() {
@@ -244,6 +278,43 @@ impl LimitsBlock {
             Limit::WorkspaceBytes => self.workspace_bytes.as_ref(),
             Limit::WorkspaceFiles => self.workspace_files.as_ref(),
             Limit::FreeSpace => self.free_space.as_ref(),
+        }
+    }
+
+    /// What of the block gives a call more than it would have without it: each limit with what it
+    /// would be, and what the block makes of it.
+    pub(crate) fn above(&self, beneath: &Self, machine: Machine) -> Vec<Above<'_>> {
+        let without = Limits::fold(&Self::default(), beneath, machine);
+        let above = |limit: Limit| {
+            let amount = self.get(limit)?;
+            let (from, to) = (without.get(limit).value, limit.resolve(amount.value, machine));
+            limit.gives_more(from, to).then_some(Above { limit, amount, from, to })
+        };
+        Limit::ALL.into_iter().filter_map(above).collect()
+    }
+
+    /// The block without what gives a call more.
+    pub(crate) fn held(&self, beneath: &Self, machine: Machine) -> Self {
+        let mut held = self.clone();
+        for Above { limit, .. } in self.above(beneath, machine) {
+            *held.place_of(limit) = None;
+        }
+        held
+    }
+
+    fn place_of(&mut self, limit: Limit) -> &mut Option<Spanned<Amount>> {
+        match limit {
+            Limit::Time => &mut self.time_s,
+            Limit::Processes => &mut self.processes,
+            Limit::Memory => &mut self.memory,
+            Limit::ProcessMemory => &mut self.process_memory,
+            Limit::FileSize => &mut self.file_size,
+            Limit::OpenFiles => &mut self.open_files,
+            Limit::Scratch => &mut self.scratch,
+            Limit::SharedMemory => &mut self.shared_memory,
+            Limit::WorkspaceBytes => &mut self.workspace_bytes,
+            Limit::WorkspaceFiles => &mut self.workspace_files,
+            Limit::FreeSpace => &mut self.free_space,
         }
     }
 

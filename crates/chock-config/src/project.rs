@@ -11,6 +11,7 @@ use crate::fault::Faults;
 use crate::limits::LimitsBlock;
 use crate::source::{Names, Source};
 use crate::variable::{VARIABLES_MAX, VariableName};
+use crate::widening::Beneath;
 
 /// What a project's `chock.zon` says. The default is what no file says: nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -120,9 +121,10 @@ impl Project {
     ///
     /// Everything that narrows stays, the narrowing half of a row that does both included.
     #[must_use]
-    pub fn without_widening(&self) -> Self {
+    pub fn without_widening(&self, beneath: &Beneath<'_>) -> Self {
         let (environment, binds) = (Vec::new(), Vec::new());
-        Self { environment, binds, reach: Reach::Narrowing, ..self.clone() }
+        let limits = self.limits.held(beneath.limits, beneath.machine);
+        Self { environment, binds, limits, reach: Reach::Narrowing, ..self.clone() }
     }
 }
 

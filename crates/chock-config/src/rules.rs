@@ -1,8 +1,9 @@
 //! Lists of rules, in a project's file and an organisation's.
 
-use chock_policy::{RULES_MAX, Rule};
+use chock_policy::{Pattern, RULES_MAX, Rule};
 use chock_zon::{Node, Spanned};
 
+use crate::fault::nearest;
 use crate::project::list;
 use crate::source::{Source, shown};
 
@@ -30,10 +31,45 @@ const NAMESPACES: [&str; 20] = [
     "workspace",
 ];
 
+/// Every tool there is, and those that a later version has: what stands behind `call.`.
+const TOOLS: [&str; 24] = [
+    "ask_user",
+    "edit_file",
+    "fetch_url",
+    "glob",
+    "grep",
+    "list_directory",
+    "nix_eval",
+    "provide_tool",
+    "read_file",
+    "read_guidance",
+    "read_image",
+    "read_memory",
+    "read_skill",
+    "request_action",
+    "restrict_self",
+    "run_command",
+    "set_title",
+    "spawn_agent",
+    "task_output",
+    "task_stop",
+    "update_plan",
+    "web_search",
+    "write_file",
+    "write_memory",
+];
+
 /// Reads a list of rules, each about actions that there can be.
 pub(crate) fn rules(node: Node<'_>, source: &mut Source<'_>) -> Vec<Spanned<Rule>> {
     let rules: Vec<Spanned<Rule>> = list(node, RULES_MAX, "rules", source);
     for rule in &rules {
+        let tool = rule.value.tool.as_ref().map(Pattern::as_str);
+        // A tool of a name of its own may come from elsewhere, as from a plugin.
+        if let Some(tool) = tool.filter(|tool| !tool.contains(['.', '*']) && !TOOLS.contains(tool))
+            && nearest(tool, TOOLS).is_some()
+        {
+            source.refuse_word(rule.place, no_tool(tool), tool, TOOLS);
+        }
         let Some(action) = &rule.value.action else { continue };
         let first = action.as_str().split('.').next().unwrap_or_default();
         if !NAMESPACES.contains(&first) {
@@ -44,6 +80,15 @@ pub(crate) fn rules(node: Node<'_>, source: &mut Source<'_>) -> Vec<Spanned<Rule
             );
             source.refuse_word(rule.place, message, first, NAMESPACES);
         }
+        if let Some(tool) = action.as_str().strip_prefix("call.").filter(|tool| *tool != "*")
+            && !TOOLS.contains(&tool)
+        {
+            source.refuse_word(rule.place, no_tool(tool), tool, TOOLS);
+        }
     }
     rules
+}
+
+fn no_tool(tool: &str) -> String {
+    format!("no tool is called `{}`", shown(tool))
 }

@@ -1,14 +1,17 @@
-//! What in a project's file widens the defaults, and so needs a person's word.
+//! What of a project widens the defaults, and so needs a person's word.
 
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use chock_policy::{Decision, Pattern, Rule};
-use chock_zon::{Place, Spanned, quoted};
+use chock_zon::{Place, Spanned, quoted, quoted_bytes};
 use sha2::{Digest, Sha256};
 
+use crate::limits::{LimitsBlock, Machine};
 use crate::project::Project;
 
-/// Everything in a project's file that widens the defaults; at least one part.
+/// Everything of a project that widens the defaults; at least one part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Widening {
     /// The parts in the order of the file.
@@ -18,10 +21,21 @@ pub struct Widening {
     pub digest: String,
 }
 
+/// What holds where a project says nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Beneath<'a> {
+    /// The shipped rows.
+    pub rows: &'a [Rule],
+    /// The person's own limits.
+    pub limits: &'a LimitsBlock,
+    /// The machine, whose size the other limits follow from.
+    pub machine: Machine,
+}
+
 /// One part that widens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WideningItem {
-    /// Where it stands.
+    /// Where it stands in `chock.zon`; line 0 where it is no part of that.
     pub place: Place,
     /// The part as ZON, in plain ASCII on one line.
     pub text: String,
@@ -30,13 +44,13 @@ pub struct WideningItem {
 }
 
 impl Project {
-    /// What in the file widens the `shipped` rows and the other defaults; none when
-    /// nothing does.
+    /// What in the file widens the shipped rows and the other defaults; none when nothing does.
     ///
     /// A row widens when it is above the shipped decision for any action that it can
     /// match, even if it narrows others.
     #[must_use]
-    pub fn widening(&self, shipped: &[Rule]) -> Option<Widening> {
+    pub fn widening(&self, beneath: &Beneath<'_>) -> Option<Widening> {
+        let shipped = beneath.rows;
         let rules = self.rules().iter().filter_map(|rule| {
             let raised = raised(&rule.value, shipped);
             let text = rule.value.to_string();
@@ -50,13 +64,36 @@ impl Project {
             let text = format!(".workspace.binds = .{{ {} }}", bind.value);
             item(bind, text, bind.value.mode.effect().to_owned())
         });
-        let mut items: Vec<_> = rules.chain(variables).chain(binds).collect();
+        let above = self.limits.above(beneath.limits, beneath.machine);
+        let limits = above.iter().map(|above| {
+            let text = format!(".limits = .{{ .{} = {} }}", above.limit.name(), above.amount.value);
+            item(above.amount, text, above.effect())
+        });
+        Widening::of(rules.chain(variables).chain(binds).chain(limits).collect())
+    }
+}
+
+impl Widening {
+    fn of(mut items: Vec<WideningItem>) -> Option<Self> {
         if items.is_empty() {
             return None;
         }
         items.sort_by_key(|item| item.place.span.start);
         let digest = digest(&items);
-        Some(Widening { items, digest })
+        Some(Self { items, digest })
+    }
+
+    /// Adds the stores of git objects outside of the project that its git directory names: whoever
+    /// made the project named them, and a session can read everything in them.
+    #[must_use]
+    pub fn with_objects(widening: Option<Self>, stores: &[PathBuf]) -> Option<Self> {
+        let mut items = widening.map(|widening| widening.items).unwrap_or_default();
+        items.extend(stores.iter().map(|path| WideningItem {
+            place: Place::default(),
+            text: format!("git objects of {}", quoted_bytes(path.as_os_str().as_bytes())),
+            effect: "lets the agent read everything that was ever committed there".to_owned(),
+        }));
+        Self::of(items)
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::pattern::Pattern;
+
 /// The longest action name or pattern, in bytes. A host of 255 bytes and its port fit.
 const NAME_BYTES_MAX: usize = 512;
 
@@ -31,6 +33,9 @@ pub enum NameFault {
     /// A star that is not the whole last label.
     #[error("`{name}` has a `*` in the wrong place; it may only be the last label, as in `git.*`")]
     Star { name: String },
+    /// A pattern where one action is wanted.
+    #[error("`{name}` stands for many actions; name one, such as `git.push`")]
+    Many { name: String },
     /// A pattern that would match everything.
     #[error("a bare `*` matches everything; leave the field out or name a prefix, as in `git.*`")]
     BareStar,
@@ -50,7 +55,10 @@ impl Action {
         let name = name.into();
         check(&name)?;
         if name.contains('*') {
-            return Err(NameFault::Star { name });
+            return Err(match Pattern::new(name.as_str()) {
+                Ok(_) => NameFault::Many { name },
+                Err(fault) => fault,
+            });
         }
         Ok(Self(name))
     }

@@ -73,6 +73,7 @@ mod snapshot;
 mod split;
 mod step;
 mod store;
+mod strange;
 mod tracked;
 mod tree;
 mod upper;

@@ -53,6 +53,9 @@ impl Project {
             trusted: Vec::new(),
         };
         let root = directory(&top_level(&mut git, &start)?)?;
+        if !start.starts_with(&root) {
+            return Err(ProjectFault::Elsewhere { path: start, root });
+        }
         forbidden::check(&root, surroundings)?;
         let git_dir = root.join(ask_path(&git, &root, "--absolute-git-dir")?);
         let common_dir = root.join(ask_path(&git, &root, "--git-common-dir")?);
@@ -98,6 +101,11 @@ impl Project {
     #[must_use]
     pub fn project_git(&self) -> ProjectGit {
         self.project_git
+    }
+
+    /// Where the repository's configuration says that its working tree is.
+    pub(crate) fn worktree_of_its_configuration(&self) -> Option<Vec<u8>> {
+        self.facts.last("core.worktree").map(<[u8]>::to_vec)
     }
 
     /// The directories of hooks that the configuration names, relative to the top.
@@ -318,6 +326,18 @@ pub enum ProjectFault {
     NoWorkingTree {
         /// Where the search started.
         path: PathBuf,
+    },
+
+    /// The repository says that its working tree is somewhere else.
+    #[error(
+        "the repository of `{}` says that its working tree is `{}`; if that is the project, \
+         start there", .path.display(), .root.display()
+    )]
+    Elsewhere {
+        /// Where the search started.
+        path: PathBuf,
+        /// What the repository names.
+        root: PathBuf,
     },
 
     /// Git does not trust the owner of the repository.

@@ -217,6 +217,15 @@ impl Shelf {
         Ok(None)
     }
 
+    /// Removes what was kept for an act that was planned and not approved.
+    ///
+    /// # Errors
+    ///
+    /// [`HandBackFault`].
+    pub fn forget_unapproved(&self) -> Result<(), HandBackFault> {
+        self.sweep()
+    }
+
     /// Lists the hand-backs that are kept, oldest first.
     ///
     /// # Errors
@@ -238,17 +247,21 @@ impl Shelf {
         }
         let kept = |number| {
             let step = Step::read(&steps, number)?;
+            if step.state == StepState::Prepared {
+                return Ok(None);
+            }
             let bytes = size::size_on_disk(&Step::place(&steps, number))
                 .map_err(|source| HandBackFault::Place { source })?;
-            Ok(Kept {
+            Ok(Some(Kept {
                 number,
                 session: step.session,
                 undone: step.state == StepState::Undone,
                 files: step.moves.len(),
                 bytes,
-            })
+            }))
         };
-        Step::numbers(&steps)?.into_iter().map(kept).collect()
+        let numbers = Step::numbers(&steps)?.into_iter();
+        numbers.map(kept).filter_map(Result::transpose).collect()
     }
 
     /// Forgets every hand-back. None of them can be undone any more.

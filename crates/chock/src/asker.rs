@@ -1,7 +1,6 @@
 //! Puts the broker's question to the person: at the terminal, and to another one that looks.
 
-use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -9,7 +8,6 @@ use std::time::{Duration, Instant};
 use chock_agent::Stop;
 use chock_broker::{Answer, Asker, Question};
 use chock_config::{Identity, Remembered};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush};
 
 use crate::board::Board;
@@ -17,15 +15,10 @@ use crate::exit::causes;
 use crate::question::{Given, Sheet};
 use crate::show::Show;
 use crate::terminal::Weight;
+use crate::typed::{LOOK, Typed, typed};
 
 /// How long a question stays open. Source: the format's earlier version.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
-
-/// How often an open question looks for an answer from elsewhere, and whether the run was stopped.
-const LOOK: Duration = Duration::from_millis(100);
-
-/// The most bytes of an answer that are read.
-const ANSWER_BYTES_MAX: usize = 1024;
 
 /// How many times what is no answer is asked about again.
 const TRIES: usize = 3;
@@ -84,6 +77,14 @@ impl PersonAsker {
         }
     }
 
+    /// Takes the prompt off the screen: nobody is to answer any more.
+    fn take_back_prompt(&self) {
+        if self.at_terminal {
+            let mut show = self.show.lock().expect("invariant: nobody panics while showing");
+            show.terminal.take_back_piece();
+        }
+    }
+
     fn say(&self, weight: Weight, line: &str) {
         let mut show = self.show.lock().expect("invariant: nobody panics while showing");
         show.terminal.say(weight, line);
@@ -97,6 +98,7 @@ impl PersonAsker {
                 return Answer::Cancelled;
             }
             if let Some(given) = self.board.given() {
+                self.take_back_prompt();
                 self.say(Weight::Quiet, "answered from another terminal");
                 return answer(given);
             }
@@ -154,29 +156,5 @@ fn answer(given: Given) -> Answer {
         Given::Session => Answer::ForSession,
         Given::Always => Answer::Always,
         Given::No(why) => Answer::No(why),
-    }
-}
-
-enum Typed {
-    Nothing,
-    Line(Vec<u8>),
-    TheEnd,
-}
-
-/// Waits a moment for a line of standard input.
-fn typed() -> Typed {
-    let stdin = io::stdin();
-    let look = Timespec::try_from(LOOK).expect("invariant: a short time fits");
-    let mut ready = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
-    match poll(&mut ready, Some(&look)) {
-        Ok(0) | Err(rustix::io::Errno::INTR) => Typed::Nothing,
-        Err(_) => Typed::TheEnd,
-        Ok(_) => {
-            let mut line = [0; ANSWER_BYTES_MAX];
-            match stdin.lock().read(&mut line) {
-                Ok(0) | Err(_) => Typed::TheEnd,
-                Ok(read) => Typed::Line(line[..read].to_vec()),
-            }
-        }
     }
 }

@@ -104,6 +104,10 @@ impl fmt::Display for Failure {
 
 impl From<io::Error> for Failure {
     fn from(fault: io::Error) -> Self {
+        if fault.kind() == io::ErrorKind::BrokenPipe {
+            // Whoever read the answer has enough of it: that is their word, and no fault.
+            return Self { exit: Exit::Finished, message: String::new() };
+        }
         Self::fault(format!("cannot write the output: {fault}"))
     }
 }

@@ -10,8 +10,8 @@ use chock_log::{
 };
 use chock_policy::{Lineage, Ratchet};
 use chock_workspace::{
-    Carried, ChangeSet, Choice, Direction, FileChange, HandBack, HandBackFault, Planned, Project,
-    Recovered, Refused, Shelf, Store, Take, TreeId,
+    Carriage, Carried, ChangeSet, Choice, Direction, FileChange, HandBack, HandBackFault, Planned,
+    Project, Recovered, Refused, Shelf, Store, Take, TreeId,
 };
 
 use crate::exit::{Failure, causes};
@@ -19,7 +19,7 @@ use crate::found::Found;
 use crate::house;
 use crate::program::Program;
 use crate::report::{PathText, RefusedRow, Report};
-use crate::selection::{Decided, Selection};
+use crate::selection::{Decided, LeftOut, Selection};
 use crate::settings::Settings;
 
 /// The most paths of one list in a record.
@@ -170,8 +170,12 @@ impl Bench {
             .map_err(Failure::start)?;
         let mut report = Report { notes, ..Report::default() };
         let left_out = decided.left_out.iter();
-        report.notes.extend(left_out.map(|(path, words)| {
-            format!("left out: {} ({words}); --accept it by its name", lossy(path))
+        report.notes.extend(left_out.map(|LeftOut { path, words, carriage }| {
+            let cure = match carriage {
+                Carriage::Refused => "it is never carried",
+                Carriage::Plain | Carriage::Flagged => "--accept it by its name",
+            };
+            format!("left out: {} ({words}); {cure}", lossy(path))
         }));
         report.left = left(&sight.changes, &decided.choice);
         if decided.choice.is_empty() {
@@ -301,6 +305,7 @@ impl Bench {
         let permit = match self.direct.judge(proposal) {
             Verdict::Permitted(permit) => permit,
             Verdict::Refused(refusal) => {
+                shelf.forget_unapproved().map_err(|fault| Failure::because(&fault))?;
                 return Err(Failure { exit: crate::Exit::Refused, message: refusal.sentence() });
             }
         };

@@ -390,6 +390,7 @@ pub(crate) fn prepare(
     ground: &Ground<'_>,
     show: &Arc<Mutex<Show>>,
 ) -> Result<Site, Failure> {
+    ground.settings.refuse_strange_objects()?;
     let outputs = outputs(ground.found);
     make_readable(&outputs)?;
     let options = program.keeper_options()?;

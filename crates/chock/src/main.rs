@@ -46,6 +46,7 @@ mod signers;
 mod speaker;
 mod streams;
 mod terminal;
+mod typed;
 mod visible;
 mod walk;
 mod words;
@@ -72,7 +73,7 @@ fn main() -> ExitCode {
     match ended {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            if let Some(mut terminal) = terminal {
+            if let Some(mut terminal) = terminal.filter(|_| !failure.message.is_empty()) {
                 terminal.fail(&failure.message);
             }
             failure.exit.into()

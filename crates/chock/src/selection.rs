@@ -35,8 +35,16 @@ pub(crate) struct Decided {
     /// Paths that were accepted by their own name.
     pub(crate) named: Named,
     pub(crate) declined: Vec<Declined>,
-    /// What the selection did not take for its flags, and why.
-    pub(crate) left_out: Vec<(Vec<u8>, &'static str)>,
+    /// What the selection did not take for its flags.
+    pub(crate) left_out: Vec<LeftOut>,
+}
+
+/// A file that was not taken by `--all` or a directory, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    pub(crate) path: Vec<u8>,
+    pub(crate) words: &'static str,
+    pub(crate) carriage: Carriage,
 }
 
 /// One file, or some of its hunks, that was declined.
@@ -122,7 +130,8 @@ impl Selection {
             } else if wishes[at].declined.is_none() && !decided.named.contains(&file.path) {
                 let strictest = file.flags.iter().max_by_key(|flag| flag.carriage());
                 let words = strictest.map_or("", |flag| flag.words());
-                decided.left_out.push((file.path.clone(), words));
+                let (path, carriage) = (file.path.clone(), file.carriage());
+                decided.left_out.push(LeftOut { path, words, carriage });
             }
         }
         for (file, wish) in changes.files.iter().zip(&wishes) {

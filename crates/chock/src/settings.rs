@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chock_agent::Budget;
 use chock_config::{
-    Acceptances, Effective, Flags, Identity, Issued, Limit, Links, Machine, Organisation,
+    Acceptances, Beneath, Effective, Flags, Identity, Issued, Limit, Links, Machine, Organisation,
     OrganisationBlock, Origin, Person, PersonPath, Project as Wishes, Remembered, Spanned,
     VariableName, Widening, read_text,
 };
@@ -15,6 +15,7 @@ use chock_log::{ConfigBody, Session};
 use chock_policy::{Action, Decision, Lineage, Ratchet, Request, Rule, Table, decide};
 use chock_tools::Times;
 use chock_tools::cage::{CageRules, Denied, Filter, Grant, Home, ToolchainRules};
+use chock_workspace::Project;
 use sha2::{Digest, Sha256};
 
 use crate::exit::{Failure, causes};
@@ -36,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) table: Table,
     /// The digest of the project's widening parts, when they were accepted.
     pub(crate) accepted: Option<String>,
+    /// Stores of objects outside of the project that nobody accepted: no session has them.
+    pub(crate) withheld: Vec<PathBuf>,
     /// SHA-256 of each file that was read, by name.
     pub(crate) files: BTreeMap<String, String>,
     /// Secrets that no record may hold.
@@ -57,20 +60,25 @@ impl Settings {
     /// Reads the files of this person and this project.
     pub(crate) fn read(
         program: &Program,
-        project: &Path,
+        project: &Project,
         flags: Flags,
         consent: Consent<'_>,
         terminal: &mut Terminal,
     ) -> Result<Self, Failure> {
+        let strange = project.strange_objects().map_err(|fault| Failure::because(&fault))?;
+        let project = project.root();
         let mut files = BTreeMap::new();
         let person = read_person(program, &mut files)?;
         let wishes = read_wishes(project, &mut files)?;
-        let widening = wishes.widening(&chock_policy::shipped());
+        let rows = chock_policy::shipped();
+        let beneath = Beneath { rows: &rows, limits: &person.limits, machine: machine() };
+        let widening = Widening::with_objects(wishes.widening(&beneath), &strange);
         let accepted = match &widening {
             Some(widening) => consented(program, project, widening, consent, terminal)?,
             None => false,
         };
-        let counted = if accepted { wishes } else { wishes.without_widening() };
+        let counted = if accepted { wishes } else { wishes.without_widening(&beneath) };
+        let withheld = if accepted { Vec::new() } else { strange };
         let remembered = remembered(program, project, &mut files)?;
         let organisation = read_organisation(program, &person, &mut files, terminal)?;
         let mut effective = Effective::fold(person, counted, flags, machine());
@@ -86,6 +94,7 @@ impl Settings {
             effective,
             table,
             accepted: widening.filter(|_| accepted).map(|widening| widening.digest),
+            withheld,
             files,
             lent: Vec::new(),
         })
@@ -102,7 +111,8 @@ impl Settings {
             effective = effective.under(organisation, machine());
         }
         let table = effective.table();
-        Ok(Self { effective, table, accepted: None, files, lent: Vec::new() })
+        let (withheld, lent) = (Vec::new(), Vec::new());
+        Ok(Self { effective, table, accepted: None, withheld, files, lent })
     }
 
     /// Holds the shipped defaults, for a session without files.
@@ -112,6 +122,7 @@ impl Settings {
             effective: Effective::fold(nothing.0, nothing.1, nothing.2, machine()),
             table: Table::defaults(),
             accepted: None,
+            withheld: Vec::new(),
             files: BTreeMap::new(),
             lent: Vec::new(),
         }
@@ -173,6 +184,19 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a session that would have objects of another repository that nobody accepted.
+    pub(crate) fn refuse_strange_objects(&self) -> Result<(), Failure> {
+        if self.withheld.is_empty() {
+            return Ok(());
+        }
+        let stores: Vec<_> = self.withheld.iter().map(|path| path.display().to_string()).collect();
+        Err(Failure::start(format!(
+            "the project's git takes objects from {}: a session could read all of them, so it does \
+             not start before you accept that, as said above",
+            stores.join(", ")
+        )))
     }
 
     /// Says what the organisation's rows make of something that a person does themselves, with the
@@ -373,7 +397,7 @@ fn consented(
         Consent::Digest(digest) if digest == widening.digest => true,
         Consent::Digest(_) => {
             return Err(Failure::start(format!(
-                "this is not the digest of what chock.zon asks for now: {}",
+                "this is not the digest of what the project asks for now: {}",
                 widening.digest
             )));
         }
@@ -392,7 +416,8 @@ fn consented(
             .map_err(|fault| Failure::start(causes(&fault)))?;
     } else {
         let words = format!(
-            "these parts do not count in this run; to accept them: --accept-project {}",
+            "these parts do not count until you accept them: chock run asks at a terminal, and it \
+             and chock exec take --accept-project {}",
             widening.digest
         );
         terminal.say(Weight::Warn, &words);
@@ -402,9 +427,13 @@ fn consented(
 
 /// Shows exactly what widens.
 fn tell(widening: &Widening, terminal: &mut Terminal) {
-    terminal.say(Weight::Warn, "The project's chock.zon asks for more than the defaults give:");
+    terminal.say(Weight::Warn, "The project asks for more than the defaults give:");
     for item in &widening.items {
-        let line = format!("  chock.zon:{}  {}", item.place.line, visible_line(&item.text));
+        let place = match item.place.line {
+            0 => ".git".to_owned(),
+            line => format!("chock.zon:{line}"),
+        };
+        let line = format!("  {place}  {}", visible_line(&item.text));
         terminal.say(Weight::Plain, &line);
         terminal.say(Weight::Quiet, &format!("      {}", visible_line(&item.effect)));
     }

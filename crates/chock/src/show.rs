@@ -250,6 +250,9 @@ impl Show {
         };
         let name = if outcome.ended == Ended::Fault { format!("{tool}: ") } else { String::new() };
         self.say(weight, &format!("  {name}{words}{time}"));
+        if let Some(row) = ceiling(outcome) {
+            self.say(Weight::Quiet, &format!("    {}", visible_line(row)));
+        }
         if let Some(row) = outcome.denial.as_ref().and_then(|denial| denial.allowed_by.as_ref()) {
             self.say(Weight::Quiet, &format!("    to allow it: {}", visible_line(row)));
         }
@@ -309,6 +312,13 @@ fn refusal(denial: Option<&Denial>) -> String {
     let known = if denial.is_some_and(|denial| denial.inferred) { " (inferred)" } else { "" };
     let what = what.map(|what| format!(": {}", visible_line(what))).unwrap_or_default();
     format!("refused by {layer}{known}{what}")
+}
+
+/// Returns the sentence that names the row of an organisation or a promise, above which no row is.
+fn ceiling(outcome: &Outcome) -> Option<&str> {
+    let denial = outcome.denial.as_ref()?;
+    let is_one = ["organisation", "promise"].contains(&denial.layer.as_str());
+    is_one.then(|| outcome.text.lines().next()).flatten()
 }
 
 /// Says in a line what a call is about: its tool, and the argument a person looks for.

@@ -89,6 +89,12 @@ impl Terminal {
         let _ = self.err.flush();
     }
 
+    /// Takes the last piece of a line off the screen again; where nothing may be drawn, ends it.
+    pub(crate) fn take_back_piece(&mut self) {
+        let piece = if self.can_ask && self.colour_err { "\r\x1b[2K" } else { "\n" };
+        self.say_piece(piece);
+    }
+
     /// Paints a piece of an answer.
     pub(crate) fn paint(&self, text: &str, weight: Weight) -> String {
         painted(text, weight, self.colour_out)

@@ -111,6 +111,30 @@ fn permitted(verdict: Verdict<Touch>) {
 }
 
 #[test]
+fn the_row_that_would_allow_an_act_is_one_that_changes_something() {
+    let allow = ".{ .action = \"git.push\", .decision = .allow }";
+    for (row, decision, beside) in [
+        ("git.*", Decision::Deny, true),
+        ("git.*", Decision::Ask, true),
+        ("git.push", Decision::Ask, false),
+        ("git.push", Decision::Deny, false),
+        ("git.fetch", Decision::Deny, true),
+    ] {
+        let log = TestLog::new();
+        let told = Told::default();
+        told.answers.borrow_mut().push_back(Answer::Nobody);
+        let mut broker = broker(log.open(), &[(row, decision)], told);
+        let denial = refused(broker.judge(touch(&["git.push"]))).denial();
+        let in_place = format!(
+            "{allow} in the place of .{{ .action = \"{row}\", .decision = .{} }}",
+            decision.word()
+        );
+        let expected = if beside { allow } else { &in_place };
+        assert_eq!(denial.allowed_by.as_deref(), Some(expected), "{row} {decision}");
+    }
+}
+
+#[test]
 fn a_rule_decides_without_a_question_and_stands_in_the_record() {
     let log = TestLog::new();
     let mut broker = broker(log.open(), &[("git.push", Decision::Deny)], Told::default());
@@ -120,7 +144,10 @@ fn a_rule_decides_without_a_question_and_stands_in_the_record() {
     assert_eq!(refusal.denial().layer, "policy");
     assert_eq!(
         refusal.denial().allowed_by.as_deref(),
-        Some(".{ .action = \"git.push\", .decision = .allow }")
+        Some(
+            ".{ .action = \"git.push\", .decision = .allow } in the place of \
+             .{ .action = \"git.push\", .decision = .deny }"
+        )
     );
     drop(broker);
     let answers = answers(&log);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use chock_config::{Limit, Limits, Machine, Person, Project};
+use chock_config::{Beneath, Limit, Limits, LimitsBlock, Machine, Person, Project};
 use chock_policy::{Action, Decision, Request, Table, shipped};
 use proptest::prelude::*;
 
@@ -91,6 +91,12 @@ fn decisions(table: &Table) -> Vec<Decision> {
     found
 }
 
+/// Asks with what holds where a project says nothing.
+fn beneath<T>(ask: impl FnOnce(&Beneath<'_>) -> T) -> T {
+    let machine = Machine { processors: 8, memory_bytes: 16 << 30 };
+    ask(&Beneath { rows: &shipped(), limits: &LimitsBlock::default(), machine })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
@@ -100,7 +106,7 @@ proptest! {
         names in prop::collection::vec(prop::sample::select(vec!["A", "B"]), 0..2),
     ) {
         let project = project(&rules, &names);
-        let held = project.without_widening();
+        let held = beneath(|beneath| project.without_widening(beneath));
         let defaults = decisions(&Table::defaults());
         let as_written = decisions(&project.table());
         let not_accepted = decisions(&held.table());
@@ -110,7 +116,7 @@ proptest! {
             // What narrows counts in full.
             prop_assert!(written > default || held == written);
         }
-        let widening = project.widening(&shipped());
+        let widening = beneath(|beneath| project.widening(beneath));
         if widening.is_none() {
             prop_assert_eq!(&not_accepted, &as_written);
             prop_assert!(names.is_empty());
@@ -127,11 +133,11 @@ proptest! {
             let above = decisions(&alone.table()).into_iter().zip(decisions(&Table::defaults()));
             let widens = above.into_iter().any(|(written, default)| written > default);
             // The generated requests are not all there are, so only one side follows.
-            prop_assert!(!widens || alone.widening(&shipped()).is_some(), "{rule:?}");
+            prop_assert!(!widens || beneath(|beneath| alone.widening(beneath)).is_some(), "{rule:?}");
         }
-        let all = project(&rules, &[]).widening(&shipped()).map_or(0, |widening| widening.items.len());
+        let all = beneath(|beneath| project(&rules, &[]).widening(beneath)).map_or(0, |widening| widening.items.len());
         let single = rules.iter().filter(|rule| {
-            project(std::slice::from_ref(rule), &[]).widening(&shipped()).is_some()
+            beneath(|beneath| project(std::slice::from_ref(rule), &[]).widening(beneath)).is_some()
         });
         prop_assert_eq!(all, single.count());
     }
@@ -167,7 +173,7 @@ proptest! {
     #[test]
     fn limits_fit_every_machine(processors in 1_u32..4096, memory in (1_u64 << 26)..(1 << 44)) {
         let machine = Machine { processors, memory_bytes: memory };
-        let none = chock_config::LimitsBlock::default();
+        let none = LimitsBlock::default();
         let limits = Limits::fold(&none, &none, machine);
         let memory_limit = limits.get(Limit::Memory).value;
         prop_assert!(memory_limit <= memory.max(64 << 20));

@@ -1,7 +1,9 @@
 //! What needs a person's word.
 
-use chock_config::{Project, Widening};
-use chock_policy::{Action, Request, shipped};
+use std::path::Path;
+
+use chock_config::{Beneath, Limit, Limits, LimitsBlock, Machine, Person, Project, Widening};
+use chock_policy::{Action, Request, Rule, shipped};
 
 fn read(text: &str) -> Project {
     Project::read("chock.zon", text).unwrap()
@@ -11,8 +13,84 @@ fn rules(rows: &str) -> Project {
     read(&format!(".{{ .policy = .{{ .rules = .{{ {rows} }} }} }}"))
 }
 
+/// A machine whose memory for a session is 2 GiB when nobody says anything.
+const MACHINE: Machine = Machine { processors: 8, memory_bytes: 16 << 30 };
+
 fn widening(project: &Project) -> Option<Widening> {
-    project.widening(&shipped())
+    under(project, &LimitsBlock::default(), |project, beneath| project.widening(beneath))
+}
+
+fn held(project: &Project) -> Project {
+    under(project, &LimitsBlock::default(), Project::without_widening)
+}
+
+fn under<T>(
+    project: &Project,
+    limits: &LimitsBlock,
+    ask: impl FnOnce(&Project, &Beneath<'_>) -> T,
+) -> T {
+    let rows: Vec<Rule> = shipped();
+    ask(project, &Beneath { rows: &rows, limits, machine: MACHINE })
+}
+
+#[test]
+fn a_limit_above_what_it_would_be_counts_only_when_it_was_accepted() {
+    let none = LimitsBlock::default();
+    let person = Person::read("config.zon", ".{ .limits = .{ .memory = \"8 GiB\" } }").unwrap();
+    // (the project's limits, what widens with nothing of the person's, and above 8 GiB of theirs)
+    let cases = [
+        (".time_s = 600, .memory = \"2 GiB\", .free_space = \"512 MiB\"", vec![], vec![]),
+        (".time_s = 30, .memory = \"64 MiB\", .free_space = \"1 GiB\"", vec![], vec![]),
+        (".memory = \"4 GiB\"", vec!["raises `memory` from 2 GiB to 4 GiB"], vec![]),
+        (
+            ".memory = \"100%\"",
+            vec!["raises `memory` from 2 GiB to 16 GiB"],
+            vec!["raises `memory` from 8 GiB to 16 GiB"],
+        ),
+        (".time_s = 601, .processes = 9", vec!["raises `time_s` from 600 s to 601 s"], vec![]),
+        (".free_space = \"16 MiB\"", vec!["lowers `free_space` from 512 MiB to 16 MiB"], vec![]),
+    ];
+    for (text, alone, above) in cases {
+        let project = read(&format!(".{{ .limits = .{{ {text} }} }}"));
+        for (limits, expected) in [(&none, &alone), (&person.limits, &above)] {
+            let found = under(&project, limits, |project, beneath| project.widening(beneath));
+            let effects: Vec<_> =
+                found.into_iter().flat_map(|found| found.items).map(|item| item.effect).collect();
+            if limits == &none || !expected.is_empty() {
+                assert_eq!(&effects, expected, "{text}");
+            }
+            let held = under(&project, limits, Project::without_widening);
+            let without = Limits::fold(&none, limits, MACHINE);
+            let counted = Limits::fold(&held.limits, limits, MACHINE);
+            let written = Limits::fold(&project.limits, limits, MACHINE);
+            for limit in Limit::ALL {
+                let [without, counted, written] =
+                    [&without, &counted, &written].map(|limits| limits.get(limit).value);
+                let narrows = match limit {
+                    Limit::FreeSpace => written >= without,
+                    _ => written <= without,
+                };
+                assert_eq!(counted, if narrows { written } else { without }, "{text} {limit:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn stores_of_objects_outside_are_bound_by_the_digest() {
+    let project = rules(".{ .action = \"git.push\", .decision = .allow }");
+    let digest = |stores: &[&str]| {
+        let stores: Vec<_> = stores.iter().map(|store| Path::new(store).to_owned()).collect();
+        let found = Widening::with_objects(widening(&project), &stores).unwrap();
+        assert_eq!(found.items.len(), 1 + stores.len());
+        found.digest
+    };
+    let digests = [digest(&[]), digest(&["/a"]), digest(&["/b"]), digest(&["/a", "/b"])];
+    for (place, digest) in digests.iter().enumerate() {
+        assert_eq!(digests.iter().position(|other| other == digest), Some(place));
+    }
+    assert_eq!(digests[0], widening(&project).unwrap().digest);
+    assert_eq!(Widening::with_objects(None, &[]), None);
 }
 
 #[test]
@@ -101,7 +179,7 @@ fn every_bind_widens_and_says_how_far() {
     ];
     assert_eq!(rows, expected);
     assert!(found.items[2].effect.contains("WRITE THE REAL ONE"), "{found:?}");
-    assert!(project.without_widening().binds.is_empty());
+    assert!(held(&project).binds.is_empty());
     // Another mode is another wish.
     let digest = |mode: &str| {
         let text = format!(
@@ -170,7 +248,7 @@ fn without_acceptance_what_narrows_still_counts() {
             } },
         }"#,
     );
-    let held = project.without_widening();
+    let held = held(&project);
     assert!(held.environment.is_empty());
     assert_eq!((&held.deny_read, &held.budget), (&project.deny_read, &project.budget));
     // (action, accepted, not accepted)

@@ -1,6 +1,6 @@
 //! `chock approve`: answers the open question of a running session from another terminal.
 
-use std::io;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use crate::found;
 use crate::program::Program;
 use crate::question::{Given, Sheet};
 use crate::terminal::{Terminal, Weight};
+use crate::typed::{Typed, typed};
 
 /// How often somebody who waits looks for a question.
 const LOOK: Duration = Duration::from_millis(250);
@@ -23,7 +24,7 @@ pub(crate) struct ApproveArgs {
     /// The session's id or the end of it; the newest that runs if there is none
     session: Option<String>,
 
-    /// Wait for questions until the session ends
+    /// Wait for a session to run, and for its questions until it ends
     #[arg(long)]
     wait: bool,
 
@@ -68,8 +69,11 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let project = program.project(args.project.as_deref())?;
     let sessions = program.places.sessions(project.root());
-    let found = found::running(&sessions, args.session.as_deref())?;
-    let mut session = Asked::connect(found)?;
+    let mut session = if args.wait {
+        first(terminal, &sessions, args.session.as_deref())?
+    } else {
+        Asked::connect(found::running(&sessions, args.session.as_deref())?)?
+    };
     if let (Some(word), Some(question)) = (args.answer, args.question) {
         return session.answer(terminal, question, given(word, args.why.as_deref()));
     }
@@ -93,12 +97,39 @@ pub(crate) fn run(
             }
             Ok(None) => thread::sleep(LOOK),
             // The session is over, and somebody waited for that.
-            Err(_) if args.wait && answered => return Ok(Exit::Finished),
+            Err(_) if args.wait => {
+                terminal.say(Weight::Quiet, &format!("session {} is over", session.found.id));
+                return Ok(Exit::Finished);
+            }
             Err(failure) => return Err(failure),
         }
         if answered && !args.wait {
             return Ok(Exit::Finished);
         }
+    }
+}
+
+/// Waits for the session that was named to run, or for any of the project.
+fn first(terminal: &mut Terminal, sessions: &Path, named: Option<&str>) -> Result<Asked, Failure> {
+    if named.is_some() {
+        // One that is not there is a mistake, and nothing to wait for.
+        found::session(sessions, named)?;
+    }
+    let mut told = false;
+    loop {
+        // One that has just begun has no socket yet.
+        let running = found::running(sessions, named).and_then(Asked::connect);
+        if let Ok(session) = running {
+            let id = session.found.id;
+            terminal.say(Weight::Quiet, &format!("session {id} runs; its questions come here"));
+            return Ok(session);
+        }
+        if !told {
+            told = true;
+            let words = "no session of this project runs; waiting for one (Ctrl-C ends this)";
+            terminal.say(Weight::Quiet, words);
+        }
+        thread::sleep(LOOK);
     }
 }
 
@@ -135,19 +166,33 @@ impl Asked {
                 sheet.question
             )));
         }
+        terminal.say_piece(sheet.prompt());
         loop {
-            terminal.say_piece(sheet.prompt());
-            let mut line = String::new();
-            io::stdin().read_line(&mut line)?;
-            if line.is_empty() {
-                return Err(Failure::start("nothing was answered; the question stays open"));
-            }
-            let Some(given) = sheet.read(line.as_bytes()) else {
-                terminal.say(Weight::Quiet, "that is neither a yes nor a no");
-                continue;
+            let given = match typed() {
+                Typed::TheEnd => {
+                    return Err(Failure::start("nothing was answered; the question stays open"));
+                }
+                Typed::Line(line) => sheet.read(&line),
+                // Who answers at the session itself is as good.
+                Typed::Nothing if !self.is_open(sheet) => {
+                    terminal.take_back_piece();
+                    terminal.say(Weight::Quiet, "answered at another terminal");
+                    return Ok(());
+                }
+                Typed::Nothing => continue,
             };
-            return self.answer(terminal, sheet.question, given).map(|_| ());
+            if let Some(given) = given {
+                return self.answer(terminal, sheet.question, given).map(|_| ());
+            }
+            terminal.say(Weight::Quiet, "that is neither a yes nor a no");
+            terminal.say_piece(sheet.prompt());
         }
+    }
+
+    /// Says whether the question still waits for an answer. A session that is over asks nothing.
+    fn is_open(&mut self, sheet: &Sheet) -> bool {
+        let open = self.question().ok().flatten();
+        open.is_some_and(|open| open.question == sheet.question)
     }
 
     fn answer(

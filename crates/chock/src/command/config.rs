@@ -29,7 +29,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let project = program.project(args.project.as_deref())?;
     let flags = Flags::default();
-    let settings = Settings::read(program, project.root(), flags, Consent::Tell, terminal)?;
+    let settings = Settings::read(program, &project, flags, Consent::Tell, terminal)?;
     for row in settings.effective.rows() {
         let origin = row.origin.to_string();
         if args.json {

@@ -106,7 +106,7 @@ pub(crate) fn survey(program: &Program) -> Result<Survey, Failure> {
 /// Reads what holds in this project, if here is one.
 fn here(program: &Program, terminal: &mut Terminal) -> Settings {
     let settings = program.project(None).ok().map(|project| {
-        Settings::read(program, project.root(), Flags::default(), Consent::Tell, terminal)
+        Settings::read(program, &project, Flags::default(), Consent::Tell, terminal)
     });
     match settings {
         Some(Ok(settings)) => settings,

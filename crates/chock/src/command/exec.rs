@@ -106,7 +106,7 @@ pub(crate) fn run(
 fn caged(program: &Program, terminal: &mut Terminal, args: &ExecArgs) -> Result<Exit, Failure> {
     let project = program.project(args.project.as_deref())?;
     let consent = args.accept_project.as_deref().map_or(Consent::Tell, Consent::Digest);
-    let settings = Settings::read(program, project.root(), Flags::default(), consent, terminal)?;
+    let settings = Settings::read(program, &project, Flags::default(), consent, terminal)?;
     let log = Found::at(&program.places.executions(project.root()), new_session()?);
     let found = match &args.session {
         Some(name) => {

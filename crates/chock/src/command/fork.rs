@@ -68,7 +68,8 @@ fn make(program: &Program, terminal: &mut Terminal, args: &ForkArgs) -> Result<F
     let parent = found::session(&sessions, Some(&args.session))?.read()?;
     // The run that follows asks; a fork alone does nothing that needs it.
     let consent = args.going.accept_project.as_deref().map_or(Consent::Tell, Consent::Digest);
-    let settings = Settings::read(program, project.root(), Flags::default(), consent, terminal)?;
+    let settings = Settings::read(program, &project, Flags::default(), consent, terminal)?;
+    settings.refuse_strange_objects()?;
     forking::fork(program, (&project, &settings), &parent, args.at)
 }
 

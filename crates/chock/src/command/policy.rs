@@ -89,7 +89,7 @@ pub(crate) fn run(
     if let Some(Act::Revoke { action, .. }) = &args.act {
         return revoke(program, terminal, root, action.as_deref());
     }
-    let settings = Settings::read(program, root, Flags::default(), Consent::Tell, terminal)?;
+    let settings = Settings::read(program, &project, Flags::default(), Consent::Tell, terminal)?;
     match &args.act {
         None => list(terminal, &settings, args.json),
         Some(Act::Explain(asked)) => {
@@ -223,6 +223,10 @@ fn revoke(
             "no lasting answer was taken back; answered with always here: {known}"
         )));
     }
-    terminal.say(Weight::Plain, &format!("{gone} lasting answers were taken back"));
+    let words = match gone {
+        1 => "1 lasting answer was taken back".to_owned(),
+        _ => format!("{gone} lasting answers were taken back"),
+    };
+    terminal.say(Weight::Plain, &words);
     Ok(Exit::Finished)
 }

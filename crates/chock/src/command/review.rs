@@ -16,7 +16,7 @@ use crate::found::{self, Found};
 use crate::handback::{self, Bench};
 use crate::program::Program;
 use crate::report::{PathText, Report};
-use crate::selection::Selection;
+use crate::selection::{MODE, Selection};
 use crate::settings::{Consent, Settings};
 use crate::terminal::{Terminal, Weight};
 use crate::visible::visible_line;
@@ -75,7 +75,14 @@ pub(crate) fn run(
     let mut selection = args.selection();
     if selection.is_empty() {
         if sight.changes.files.is_empty() {
-            terminal.say(Weight::Quiet, "nothing to review: the project has it all");
+            let words = match sight.from_start {
+                Some(_) => {
+                    "nothing to review: all of it was taken before. Where it is not in the project \
+                     any more, chock undo makes it reviewable again"
+                }
+                None => "nothing to review: the session changed nothing",
+            };
+            terminal.say(Weight::Quiet, words);
             return nothing(terminal, args.json);
         }
         if args.json || !terminal.can_ask {
@@ -141,8 +148,12 @@ fn list(terminal: &mut Terminal, sight: &handback::Sight, json: bool) -> Result<
             terminal.answer(&format!("  {}", flag.words()))?;
         }
         if file.has_parts() {
+            let path = visible_line(&String::from_utf8_lossy(&file.path));
+            if file.old_mode != file.new_mode {
+                let (old, new) = (file.old_mode, file.new_mode);
+                terminal.answer(&format!("  {path}:{MODE} {old:06o} -> {new:06o}"))?;
+            }
             for hunk in &file.hunks {
-                let path = visible_line(&String::from_utf8_lossy(&file.path));
                 terminal.answer(&format!("  {path}:{} line {}", hunk.id, hunk.new_start))?;
             }
         }
@@ -172,8 +183,7 @@ impl Asker<'_> {
             return Ok(report);
         }
         let (program, project) = (self.program, self.project);
-        let settings =
-            Settings::read(program, project.root(), Flags::default(), Consent::Tell, terminal)?;
+        let settings = Settings::read(program, project, Flags::default(), Consent::Tell, terminal)?;
         let (session, _) = Log::read(&self.found.log).map_err(|fault| Failure::because(&fault))?;
         settings.still_bind(&session)?;
         let bench = Bench::open(program, (project, &settings), self.found)?;

@@ -146,7 +146,7 @@ fn prepare(
         max_turns: args.going.max_turns,
     };
     let consent = args.going.accept_project.as_deref().map_or(Consent::Ask, Consent::Digest);
-    let mut settings = Settings::read(program, project.root(), flags, consent, terminal)?;
+    let mut settings = Settings::read(program, &project, flags, consent, terminal)?;
     if let Some(session) = &earlier {
         settings.still_bind(session)?;
     }

@@ -1,17 +1,19 @@
 //! `chock workspace`: what the copies, the hand-backs and the bases take of the disk.
 
+use std::fs;
 use std::path::PathBuf;
 
-use chock_workspace::{Shelf, remove_tree, size_on_disk};
+use chock_workspace::{Project, Shelf, remove_tree, size_on_disk};
 use serde_json::json;
 
 use super::exec::ExecArgs;
-use super::sessions::remove::{bytes, consent};
+use super::sessions::remove::{Desk, Doomed, bytes, consent};
 use super::sessions::seal::hold;
 use crate::exit::{Exit, Failure};
 use crate::found;
 use crate::handback;
 use crate::program::Program;
+use crate::settings::Settings;
 use crate::terminal::{Terminal, Weight};
 
 /// Show what is kept of sessions and hand-backs, and clear it
@@ -45,8 +47,12 @@ enum Act {
 #[derive(Debug, clap::Args)]
 struct ClearArgs {
     /// The session's id or the end of it: its work can then not be reviewed or gone on with
-    #[arg(required_unless_present = "hand_backs")]
+    #[arg(required_unless_present_any = ["hand_backs", "executions"])]
     session: Option<String>,
+
+    /// Remove the logs of every chock exec of the project, and the copies that --keep kept
+    #[arg(long)]
+    executions: bool,
 
     /// Forget every hand-back of the project: none can then be undone
     #[arg(long)]
@@ -104,6 +110,7 @@ fn list(program: &Program, terminal: &mut Terminal, args: &WorkspaceArgs) -> Res
             terminal.answer(&format!("workspace  {}  {:>10}{state}", found.id, bytes(size)))?;
         }
     }
+    total += list_executions(program, terminal, (args, &project))?;
     let kept = Shelf::list_in(&handback::place(&sessions));
     for step in kept.map_err(|fault| Failure::because(&fault))? {
         total += step.bytes;
@@ -131,6 +138,68 @@ fn list(program: &Program, terminal: &mut Terminal, args: &WorkspaceArgs) -> Res
     Ok(Exit::Finished)
 }
 
+/// Lists the copies that `chock exec --keep` kept, and counts the logs. Returns the bytes of both.
+fn list_executions(
+    program: &Program,
+    terminal: &mut Terminal,
+    (args, project): (&WorkspaceArgs, &Project),
+) -> Result<u64, Failure> {
+    let all = found::sessions(&program.places.executions(project.root()));
+    let mut total = 0;
+    for found in &all {
+        let (work, running) = (found.work(), handback::is_running(found));
+        if !work.exists() {
+            continue;
+        }
+        let (id, size) = (found.id, size_on_disk(&work).unwrap_or(0));
+        total += size;
+        if args.json {
+            let row = json!({
+                "kind": "execution", "session": id.to_string(), "bytes": size, "running": running,
+            });
+            terminal.answer(&row.to_string())?;
+        } else {
+            let state = if running { "  running" } else { "" };
+            terminal.answer(&format!("exec copy  {id}  {:>10}{state}", bytes(size)))?;
+        }
+    }
+    let logs = all.iter().filter_map(|found| fs::metadata(&found.log).ok());
+    let size: u64 = logs.map(|data| data.len()).sum();
+    if args.json {
+        let row = json!({ "kind": "execution_logs", "count": all.len(), "bytes": size });
+        terminal.answer(&row.to_string())?;
+    } else if !all.is_empty() {
+        let (count, size) = (format!("{} logs of chock exec", all.len()), bytes(size));
+        terminal.answer(&format!("exec logs  {count:<26}  {size:>10}"))?;
+    }
+    Ok(total + size)
+}
+
+/// Removes what `chock exec` left, but of those that run. Returns how many bytes that were.
+fn clear_executions(
+    program: &Program,
+    terminal: &mut Terminal,
+    (project, yes): (&Project, bool),
+) -> Result<u64, Failure> {
+    let directory = program.places.executions(project.root());
+    let desk = Desk { program, directory: &directory, as_json: false };
+    let settings = Settings::everywhere(program, terminal)?;
+    let asks = desk.judge(&settings, "session.prune")?;
+    // What runs is held by its owner, and stays.
+    let held = found::sessions(&directory).into_iter();
+    let held: Vec<_> = held.filter_map(|found| Some((hold(&found).ok()?, found))).collect();
+    if held.is_empty() {
+        return Ok(0);
+    }
+    let question = format!("Remove the logs and copies of {} runs of chock exec?", held.len());
+    consent(terminal, &question, yes && !asks)?;
+    let mut cleared = 0;
+    for (held, found) in held {
+        cleared += Doomed::new(found, held).take_away(&desk, &settings)?;
+    }
+    Ok(cleared)
+}
+
 fn clear(
     program: &Program,
     terminal: &mut Terminal,
@@ -148,6 +217,9 @@ fn clear(
         consent(terminal, &question, words.yes)?;
         cleared += size_on_disk(&found.work()).unwrap_or(0);
         remove_tree(&found.work()).map_err(|fault| Failure::because(&fault))?;
+    }
+    if words.executions {
+        cleared += clear_executions(program, terminal, (&project, words.yes))?;
     }
     if words.hand_backs {
         let place = handback::place(&sessions);

@@ -106,7 +106,8 @@ fn always_is_kept_for_this_directory_listed_and_taken_back() {
     std::fs::rename(&away, &project).expect("back");
 
     yard.chock(&["policy", "revoke", "git.push"]).expect(1);
-    yard.chock(&["policy", "revoke", "call.run_command"]).expect(0);
+    let revoked = yard.chock(&["policy", "revoke", "call.run_command"]).expect(0).err;
+    assert!(revoked.contains("1 lasting answer was taken back"), "{revoked}");
     yard.chock(&["run", "x"]).expect(0);
     assert_eq!(yard.outcomes()[0]["ended"], "denied");
 }
@@ -126,6 +127,8 @@ fn a_question_is_answered_from_another_terminal() {
     let unclear = yard.chock(&["approve"]).expect(1);
     assert!(unclear.err.contains("--question 1 --answer"), "{}", unclear.err);
     yard.chock(&["approve", "--question", "1", "--answer", "once"]).expect(0);
+    // The prompt is gone from the line, since nobody is to answer it any more.
+    screen.wait_for("\r\u{1b}[2K");
     screen.wait_for("answered from another terminal");
     screen.wait_for(PROMPT);
     let mut other = Screen::start(&yard, &["approve"]);
@@ -156,6 +159,27 @@ fn a_session_without_a_terminal_asks_whoever_waits_for_its_questions() {
     waiting.press("y\n");
     assert_eq!(waiting.end().0, Some(0));
     assert!(session.wait().expect("an end").success());
+    assert_eq!(yard.outcomes()[0]["ended"], json!({ "exited": 0 }));
+}
+
+#[test]
+fn who_waits_for_questions_may_come_first_and_is_not_left_with_one_that_was_answered() {
+    let yard = asking(&["echo one"]);
+    let unknown = yard.chock(&["approve", "--wait", "01ABCDEF"]).expect(1);
+    assert!(unknown.err.contains("there is no session"), "{}", unknown.err);
+    let mut waiting = Screen::start(&yard, &["approve", "--wait"]);
+    waiting.wait_for("no session of this project runs; waiting for one");
+    let mut screen = Screen::start(&yard, &["run", "x"]);
+    screen.wait_for(PROMPT);
+    waiting.wait_for("| echo one");
+    waiting.wait_for(PROMPT);
+    screen.press("y\n");
+    waiting.wait_for("\r\u{1b}[2K");
+    waiting.wait_for("answered at another terminal");
+    let (code, seen) = waiting.end();
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("is over"), "{seen}");
+    assert_eq!(screen.end().0, Some(0));
     assert_eq!(yard.outcomes()[0]["ended"], json!({ "exited": 0 }));
 }
 

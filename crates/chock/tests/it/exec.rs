@@ -378,3 +378,24 @@ fn a_shell_opens_in_the_copy_of_a_session() {
     assert_eq!(screen.end().0, Some(7));
     assert!(!yard.project().join("made.txt").exists());
 }
+
+#[test]
+fn what_it_leaves_behind_is_listed_and_cleared() {
+    let yard = Yard::new();
+    yard.chock(&["exec", "--", "true"]).expect(0);
+    let kept = yard.chock(&["exec", "--keep", "--", "sh", "-c", "echo x > new"]).expect(0).err;
+    let copy = kept.split("kept in ").nth(1).expect("a place").trim().to_owned();
+    assert!(std::path::Path::new(&copy).exists());
+    let listed = yard.chock(&["workspace"]).expect(0).out;
+    assert_eq!(listed.matches("exec copy").count(), 1, "{listed}");
+    assert!(listed.contains("2 logs of chock exec"), "{listed}");
+    yard.chock(&["workspace", "clear", "--executions"]).expect(3);
+    assert!(std::path::Path::new(&copy).exists(), "nobody was there to ask");
+    yard.chock(&["workspace", "clear", "--executions", "--yes"]).expect(0);
+    let state = yard.path("home/.local/state/chock/exec");
+    let project = std::fs::read_dir(state).expect("a directory").next().expect("it").expect("it");
+    let left: Vec<_> = std::fs::read_dir(project.path()).expect("a directory").collect();
+    assert!(left.is_empty(), "{left:?}");
+    let listed = yard.chock(&["workspace"]).expect(0).out;
+    assert!(!listed.contains("exec"), "{listed}");
+}

@@ -1,5 +1,6 @@
 //! The whole program, against a real git, a real kernel and a strict provider.
 
+mod acceptance;
 mod ask;
 mod binds;
 mod cases;

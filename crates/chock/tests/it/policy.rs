@@ -35,7 +35,9 @@ fn explain_shows_every_row_that_matches_and_why_one_won() {
     );
 
     let wrong = yard.chock(&["policy", "explain", "git.*"]).expect(1);
-    assert!(wrong.err.contains("git.*"), "{}", wrong.err);
+    assert!(wrong.err.contains("`git.*` stands for many actions; name one"), "{}", wrong.err);
+    let wrong = yard.chock(&["policy", "explain", "g*t.push"]).expect(1);
+    assert!(wrong.err.contains("in the wrong place"), "{}", wrong.err);
 }
 
 #[test]
@@ -43,10 +45,39 @@ fn a_row_about_no_action_there_is_is_a_fault_and_not_silence() {
     for (action, words) in [
         ("run_command", "no action is called `run_command`: a tool is `call.`"),
         ("gti.push", "`git`"),
+        ("call.wirte_file", "`write_file`"),
+        ("call.no_such_tool_at_all", "no tool is called `no_such_tool_at_all`"),
     ] {
         let rules = format!(".{{ .action = \"{action}\", .decision = .deny }}");
         let told = with_rules(&rules).chock(&["policy"]).expect(1).err;
         assert!(told.contains(words), "{told}");
+    }
+    let by_tool = |tool: &str| {
+        with_rules(&format!(".{{ .tool = \"{tool}\", .action = \"git.push\", .decision = .deny }}"))
+    };
+    let told = by_tool("run_comand").chock(&["policy"]).expect(1).err;
+    assert!(told.contains("`run_command`"), "{told}");
+    for fine in ["call.fetch_url", "call.*", "git.push"] {
+        let rules = format!(".{{ .action = \"{fine}\", .decision = .deny }}");
+        with_rules(&rules).chock(&["policy"]).expect(0);
+    }
+    by_tool("frobnicate").chock(&["policy"]).expect(0);
+}
+
+#[test]
+fn whoever_has_enough_of_an_answer_sees_no_error() {
+    use std::io::Read;
+    use std::process::Stdio;
+    let yard = Yard::new();
+    for words in [&["policy"][..], &["config"], &["policy", "--json"]] {
+        let mut command = yard.command(words);
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program");
+        drop(child.stdout.take());
+        let mut told = String::new();
+        child.stderr.take().expect("a pipe").read_to_string(&mut told).expect("text");
+        assert_eq!(child.wait().expect("an end").code(), Some(0), "{words:?}: {told}");
+        assert_eq!(told, "", "{words:?}");
     }
 }
 

@@ -109,6 +109,10 @@ fn all_leaves_out_what_needs_its_own_accept_and_says_so() {
     let report = json_of(&yard.chock(&["review", "--accept", "out", "--json"]).expect(3));
     assert_eq!(report["refused"][0]["path"], "out");
     assert_eq!(report["written"], json!([]));
+    // What no accept would carry is not said to wait for one.
+    assert!(notes.contains("left out: out (a link that leads out"), "{notes}");
+    assert!(notes.contains("into its .git); it is never carried"), "{notes}");
+    assert!(notes.contains("entering the directory); --accept it by its name"), "{notes}");
 }
 
 #[test]
@@ -179,6 +183,31 @@ fn a_row_that_denies_hand_backs_binds_the_person_as_well() {
     let ran = yard.chock(&["review", "--all"]).expect(3);
     assert!(ran.err.contains("workspace.apply"), "{}", ran.err);
     assert!(!yard.project().join("new.txt").exists());
+    // Nothing was carried, so nothing is kept of it.
+    let listed = yard.chock(&["workspace"]).expect(0).out;
+    assert!(!listed.contains("hand-back"), "{listed}");
+    let log = yard.logs().pop().expect("a session");
+    let steps = log.parent().expect("a directory").join("handback/steps");
+    assert_eq!(fs::read_dir(steps).expect("a directory").count(), 0);
+}
+
+#[test]
+fn what_was_taken_and_put_back_by_hand_is_said_to_be_taken_and_can_be_taken_again() {
+    let yard = worked("sed -i 's/two/TWO/' lines.txt");
+    yard.chock(&["review", "--all"]).expect(0);
+    let nothing = yard.chock(&["review"]).expect(0).err;
+    assert!(nothing.contains("all of it was taken before"), "{nothing}");
+    yard.git(&["checkout", "-q", "."]);
+    let nothing = yard.chock(&["review"]).expect(0).err;
+    assert!(nothing.contains("chock undo makes it reviewable again"), "{nothing}");
+    assert_eq!(read(&yard, "lines.txt"), LINES);
+    yard.chock(&["undo"]).expect(0);
+    yard.chock(&["review", "--all"]).expect(0);
+    assert_eq!(read(&yard, "lines.txt"), LINES.replace("two", "TWO"));
+
+    let yard = worked("true");
+    let nothing = yard.chock(&["review"]).expect(0).err;
+    assert!(nothing.contains("the session changed nothing"), "{nothing}");
 }
 
 #[test]
@@ -332,7 +361,7 @@ fn later_work_of_a_session_is_reviewed_on_top_of_what_was_taken() {
     let yard = worked("sed -i 's/two/TWO/' lines.txt");
     yard.chock(&["review", "--all"]).expect(0);
     let ran = yard.chock(&["review"]).expect(0);
-    assert!(ran.err.contains("the project has it all"), "{}", ran.err);
+    assert!(ran.err.contains("all of it was taken before"), "{}", ran.err);
     let command = "sed -i 's/TWO/zwei/' lines.txt";
     let call = json!({ "name": "run_command", "input": { "command": command } });
     // Turns are counted from the session's first.
@@ -381,9 +410,10 @@ fn what_is_kept_is_listed_and_cleared() {
     };
     let listed = rows(yard.chock(&["workspace", "--json"]).expect(0));
     let kinds: Vec<_> = listed.iter().map(|row| row["kind"].clone()).collect();
-    assert_eq!(kinds, ["workspace", "hand_back", "bases"]);
-    assert_eq!((&listed[1]["files"], &listed[1]["undone"]), (&json!(1), &json!(false)));
-    assert!(listed.iter().all(|row| row["bytes"].as_u64().is_some_and(|bytes| bytes > 0)));
+    assert_eq!(kinds, ["workspace", "execution_logs", "hand_back", "bases"]);
+    assert_eq!((&listed[2]["files"], &listed[2]["undone"]), (&json!(1), &json!(false)));
+    let sized = listed.iter().filter(|row| row["kind"] != "execution_logs");
+    assert!(sized.clone().all(|row| row["bytes"].as_u64().is_some_and(|bytes| bytes > 0)));
     // Nobody there to ask is a refusal.
     yard.chock(&["workspace", "clear", "--hand-backs"]).expect(3);
     yard.chock(&["undo"]).expect(0);
@@ -392,7 +422,7 @@ fn what_is_kept_is_listed_and_cleared() {
     yard.chock(&["undo"]).expect(1);
     let id = listed[0]["session"].as_str().expect("an id");
     yard.chock(&["workspace", "clear", id, "--yes"]).expect(0);
-    assert_eq!(rows(yard.chock(&["workspace", "--json"]).expect(0)).len(), 1);
+    assert_eq!(rows(yard.chock(&["workspace", "--json"]).expect(0)).len(), 2);
     assert_eq!(read(&yard, "new.txt"), "x\n");
     yard.chock(&["sessions", "verify"]).expect(0);
 }
@@ -427,6 +457,9 @@ fn a_declined_mode_leaves_the_text_and_is_told() {
     let diff = json_of(&yard.chock(&["diff", "--json"]).expect(0));
     let hunk = diff["files"][0]["hunks"][0]["id"].as_str().expect("an id");
     let (good, bad) = (format!("lines.txt:{hunk}"), "lines.txt:mode");
+    let listed = yard.chock(&["review"]).expect(0).out;
+    assert!(listed.contains("  lines.txt:mode 100644 -> 100755\n"), "{listed}");
+    assert!(listed.contains(&format!("  {good} line ")), "{listed}");
     yard.chock(&["review", "--accept", &good, "--reject", bad]).expect(0);
     assert_eq!(read(&yard, "lines.txt"), LINES.replace("two", "TWO"));
     use std::os::unix::fs::PermissionsExt;

@@ -61,16 +61,16 @@ fn age(text: &str) -> Result<Duration, String> {
 }
 
 /// What a person is held to who removes sessions.
-pub(super) struct Desk<'a> {
-    pub(super) program: &'a Program,
+pub(crate) struct Desk<'a> {
+    pub(crate) program: &'a Program,
     /// The directory of the project's sessions.
-    pub(super) directory: &'a Path,
-    pub(super) as_json: bool,
+    pub(crate) directory: &'a Path,
+    pub(crate) as_json: bool,
 }
 
 impl Desk<'_> {
     /// Asks the organisation's rows. Says whether somebody has to be asked whatever the words say.
-    fn judge(&self, settings: &Settings, action: &'static str) -> Result<bool, Failure> {
+    pub(crate) fn judge(&self, settings: &Settings, action: &'static str) -> Result<bool, Failure> {
         let (decision, row) = settings.ceiling(action);
         match decision {
             Decision::Allow => Ok(false),
@@ -95,7 +95,7 @@ pub(super) fn run(
     let asks = desk.judge(&settings, "session.remove")?;
     let found = found::session(desk.directory, Some(&args.session))?;
     let held = hold(&found)?;
-    let doomed = Doomed { size: size(&found), found, held };
+    let doomed = Doomed::new(found, held);
     // A damaged log can be removed as well, when it is named.
     let listed = doomed.found.clone().read().ok();
     if let Some(listed) = &listed {
@@ -174,7 +174,7 @@ fn chosen(
         // Between the listing and now somebody may have taken it up.
         match hold(&listed.found) {
             Ok(held) if listed.running == Running::No => {
-                let one = Doomed { size: size(&listed.found), found: listed.found.clone(), held };
+                let one = Doomed::new(listed.found.clone(), held);
                 say(terminal, &one, Some(&listed));
                 doomed.push(one);
             }
@@ -205,21 +205,39 @@ fn used(listed: &Listed) -> i64 {
 }
 
 /// A session that is about to go. Nobody can take it up meanwhile.
-struct Doomed {
+pub(crate) struct Doomed {
     found: Found,
     size: u64,
     held: Held,
 }
 
 impl Doomed {
-    /// Removes everything that bears the session's name, and the log last: whatever stops this
-    /// in between leaves a session that can be listed and removed again.
+    pub(crate) fn new(found: Found, held: Held) -> Self {
+        Self { size: size(&found), found, held }
+    }
+
+    /// Removes it, and says so.
     fn remove(
         self,
         terminal: &mut Terminal,
         desk: &Desk<'_>,
         settings: &Settings,
     ) -> Result<(), Failure> {
+        let id = self.found.id;
+        let size = self.take_away(desk, settings)?;
+        if desk.as_json {
+            let row = json!({ "id": id.to_string(), "freed_bytes": size });
+            terminal.answer(&row.to_string())?;
+        } else {
+            terminal.answer(&format!("removed {id}, {} freed", bytes(size)))?;
+        }
+        Ok(())
+    }
+
+    /// Removes everything that bears the session's name, and the log last: whatever stops this
+    /// in between leaves a session that can be listed and removed again. Returns how many bytes
+    /// that were.
+    pub(crate) fn take_away(self, desk: &Desk<'_>, settings: &Settings) -> Result<u64, Failure> {
         let Self { found, size, held } = self;
         audit::deliver(&desk.program.places, &found, &settings.effective.sinks())?;
         for path in beside(&found) {
@@ -229,13 +247,7 @@ impl Doomed {
             Failure::fault(format!("cannot remove {}: {fault}", found.log.display()))
         })?;
         drop(held);
-        if desk.as_json {
-            let row = json!({ "id": found.id.to_string(), "freed_bytes": size });
-            terminal.answer(&row.to_string())?;
-        } else {
-            terminal.answer(&format!("removed {}, {} freed", found.id, bytes(size)))?;
-        }
-        Ok(())
+        Ok(size)
     }
 }
 
