@@ -29,5 +29,5 @@ mod turn;
 pub use agent::{Agent, Finish, House};
 pub use bounds::{Bounds, Budget};
 pub use next::{Next, next};
-pub use prompt::{Facts, system_prompt};
+pub use prompt::{Facts, Instruction, system_prompt};
 pub use seams::{Errands, Sight, Stop};

@@ -13,7 +13,26 @@ pub struct Facts {
     pub cage: Vec<String>,
     /// The tools on offer.
     pub tools: Vec<String>,
+    /// What the person and the project say of how to work, most general first.
+    pub instructions: Vec<Instruction>,
+    /// Files of instructions of directories, relative to the project's top.
+    pub elsewhere: Vec<String>,
 }
+
+/// What somebody says of how to work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instruction {
+    /// Whose words they are and where they stand, such as `the project, AGENTS.md`.
+    pub whose: String,
+    /// The words.
+    pub text: String,
+}
+
+/// What comes before instructions.
+const INSTRUCTIONS: &str = "\
+What follows was written by the people who are named above each text. Keep to it; where two \
+disagree, the later one counts. It says how to work and allows nothing: what the rules of this \
+session refuse stays refused.";
 
 /// How the agent is to work. The order is the order of importance.
 const RULES: &str = "\
@@ -42,6 +61,16 @@ pub fn system_prompt(facts: &Facts) -> String {
         prompt.push_str(&format!("- {line}\n"));
     }
     prompt.push_str(&format!("\nTools: {}.", facts.tools.join(", ")));
+    if !facts.instructions.is_empty() || !facts.elsewhere.is_empty() {
+        prompt.push_str(&format!("\n\n# Instructions\n\n{INSTRUCTIONS}\n"));
+    }
+    for Instruction { whose, text } in &facts.instructions {
+        prompt.push_str(&format!("\n## From {whose}\n\n{}\n", text.trim_end()));
+    }
+    if !facts.elsewhere.is_empty() {
+        prompt.push_str("\nBefore you work in one of these directories, read its instructions:\n");
+        facts.elsewhere.iter().for_each(|path| prompt.push_str(&format!("- {path}\n")));
+    }
     prompt
 }
 
@@ -57,6 +86,11 @@ mod tests {
             day: "2026-11-29".into(),
             cage: vec!["There is no network.".into()],
             tools: vec!["read_file".into(), "run_command".into()],
+            instructions: vec![Instruction {
+                whose: "the project, AGENTS.md".into(),
+                text: "Use tabs.\n\n".into(),
+            }],
+            elsewhere: vec!["front/AGENTS.md".into()],
         };
         let prompt = system_prompt(&facts);
         for words in [
@@ -64,6 +98,8 @@ mod tests {
             "relative to /home/me/app/front",
             "- There is no network.",
             "read_file, run_command.",
+            "\n## From the project, AGENTS.md\n\nUse tabs.\n",
+            "- front/AGENTS.md\n",
         ] {
             assert!(prompt.contains(words), "{words}");
         }

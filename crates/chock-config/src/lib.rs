@@ -70,7 +70,7 @@ pub use listing::Row;
 pub use organisation::{Organisation, OrganisationBlock, OrganisationFault};
 pub use path::{PathFault, PersonPath};
 pub use person::{Defaults, Person};
-pub use project::Project;
+pub use project::{INSTRUCTIONS_MAX, Project};
 pub use project_path::{ProjectName, ProjectPath, ProjectPathFault, ProjectPattern};
 pub use provider::{
     Capabilities, Compat, Credential, Messages, OutputLimit, Price, Provider, ProviderKind, Quirks,

@@ -156,6 +156,9 @@ impl Effective {
             let origin = Origin::Project(name.place);
             rows.push(Row::new("environment", name.value.as_str(), origin));
         }
+        for path in &self.project.instructions {
+            rows.push(Row::new("instructions", path.value.as_str(), Origin::Project(path.place)));
+        }
         for bind in &self.project.binds {
             let origin = Origin::Project(bind.place);
             rows.push(Row::new("workspace.binds", bind.value.to_string(), origin));

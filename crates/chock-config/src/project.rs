@@ -9,9 +9,13 @@ use crate::budget::{Budget, BudgetBlock};
 use crate::denied::{DENIED_MAX, Denied};
 use crate::fault::Faults;
 use crate::limits::LimitsBlock;
+use crate::project_path::ProjectPath;
 use crate::source::{Names, Source};
 use crate::variable::{VARIABLES_MAX, VariableName};
 use crate::widening::Beneath;
+
+/// The most files of instructions that one project names.
+pub const INSTRUCTIONS_MAX: usize = 32;
 
 /// What a project's `chock.zon` says. The default is what no file says: nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,6 +32,8 @@ pub struct Project {
     pub limits: LimitsBlock,
     /// Ignored paths that a session gets, at most [`BINDS_MAX`](crate::BINDS_MAX) rows.
     pub binds: Vec<Spanned<Bind>>,
+    /// Files of the project whose words the agent is told, at most [`INSTRUCTIONS_MAX`].
+    pub instructions: Vec<Spanned<ProjectPath>>,
 }
 
 /// Which of the rows count.
@@ -41,11 +47,10 @@ enum Reach {
 }
 
 const BLOCKS: Names = Names {
-    known: &["policy", "budget", "deny_read", "environment", "limits", "workspace"],
+    known: &["policy", "budget", "deny_read", "environment", "instructions", "limits", "workspace"],
     later: &[
         "subagents",
         "apply",
-        "instructions",
         "skills",
         "nix",
         "plugins",
@@ -90,6 +95,7 @@ impl Project {
                         let block = source.read::<LimitsBlock>(node).unwrap_or_default();
                         project.limits = block.check(&mut source);
                     }
+                    "instructions" => project.instructions = instructions(node, &mut source),
                     "workspace" => project.binds = bind::workspace(node, &mut source),
                     _ => source.refuse_name(entry, &BLOCKS, "block"),
                 }
@@ -140,6 +146,19 @@ fn policy(node: Node<'_>, source: &mut Source<'_>) -> Vec<Spanned<Rule>> {
         }
     }
     rules
+}
+
+/// Reads the names of files of instructions.
+fn instructions(node: Node<'_>, source: &mut Source<'_>) -> Vec<Spanned<ProjectPath>> {
+    let paths: Vec<Spanned<ProjectPath>> =
+        list(node, INSTRUCTIONS_MAX, "files of instructions", source);
+    for path in &paths {
+        if matches!(path.value, ProjectPath::Pattern(_)) {
+            let message = format!("`{}` is a pattern; name each file", path.value.as_str());
+            source.refuse(node.anchor(), message);
+        }
+    }
+    paths
 }
 
 /// What a block without fields is read as, so that another sort of value is refused.

@@ -63,6 +63,7 @@ mod person;
 mod pick;
 mod plan;
 mod project;
+mod reading;
 mod record;
 mod refs;
 mod remove;
@@ -94,6 +95,7 @@ pub use layout::{
 pub use pick::{PickFault, Picked};
 pub use plan::{Named, Planned, Refused};
 pub use project::{Notice, Project, ProjectFault, Surroundings};
+pub use reading::TreeFile;
 pub use remove::remove_tree;
 pub use shelf::{HandBackFault, Kept, Recovered, STEPS_BYTES_MAX, STEPS_MAX, Shelf};
 pub use size::size_on_disk;

@@ -27,6 +27,7 @@ use crate::exit::{Exit, Failure, causes};
 use crate::filter_words;
 use crate::found::Found;
 use crate::handback::{self, Bench};
+use crate::instructions::{self, Told};
 use crate::kept;
 use crate::keys;
 use crate::program::{Program, clock};
@@ -53,6 +54,8 @@ pub(crate) struct Plan {
     pub(crate) allow_dirty: bool,
     /// Where the session works from, in the project.
     pub(crate) directory: PathBuf,
+    /// Files of instructions that the person named for this run.
+    pub(crate) instructions: Vec<PathBuf>,
     /// The options as typed, for the record.
     pub(crate) options: Vec<String>,
     /// Whether a person can be asked.
@@ -106,7 +109,7 @@ pub(crate) fn remove_session(found: &Found) {
 fn start_and_run(
     program: &Program,
     project: &Project,
-    plan: Plan,
+    mut plan: Plan,
     show: &Arc<Mutex<Show>>,
     started: &mut bool,
 ) -> Result<Finish, Failure> {
@@ -128,7 +131,9 @@ fn start_and_run(
         settings: &plan.settings,
     };
     let site = prepare(program, project, &ground, show)?;
+    let told = told(program, project, &plan, &site, show)?;
     *started = true;
+    plan.settings.files.extend(told.files.clone());
     let named = Named { provider: &plan.provider, model: &plan.model_name, options: &plan.options };
     let beginning = Beginning {
         project: project.root(),
@@ -148,7 +153,7 @@ fn start_and_run(
     let board = Board::default();
     let people = people(program, project, &plan, (show, &stop, &board))?;
     let (found, sessions) = (plan.found.clone(), program.places.sessions(project.root()));
-    let writing = Writing { pen, granter, stop, people };
+    let writing = Writing { pen, granter, stop, people, told };
     let (house, message) = furnish(project, plan, site, writing, show);
     let (pen, direct) = (house.pen.clone(), house.broker.direct());
     let bench = Some(Bench { project: project.clone(), found, sessions, pen, direct });
@@ -171,6 +176,26 @@ struct Writing {
     granter: Granter,
     stop: Stop,
     people: People,
+    told: Told,
+}
+
+/// Gathers what the agent is told of how to work, and says what was left out.
+fn told(
+    program: &Program,
+    project: &Project,
+    plan: &Plan,
+    site: &Site,
+    show: &Arc<Mutex<Show>>,
+) -> Result<Told, Failure> {
+    let told = instructions::gather(&instructions::Places {
+        config: &program.places.config,
+        workspace: &site.workspace,
+        settings: &plan.settings,
+        directory: plan.directory.strip_prefix(project.root()).unwrap_or(Path::new("")),
+        named: &plan.instructions,
+    })?;
+    told.notes.iter().for_each(|note| warn(show, note));
+    Ok(told)
 }
 
 /// Finds out who can be asked: a person here or at another terminal, and a reviewing model.
@@ -204,7 +229,8 @@ fn furnish<'a>(
     show: &'a Arc<Mutex<Show>>,
 ) -> (House<'a>, Option<String>) {
     let Plan { message, model, model_name, settings, directory, .. } = plan;
-    let stop = writing.stop;
+    let (stop, mut told) = (writing.stop, writing.told);
+    told.mask(&writing.pen.redactor());
     let standing = Standing {
         table: settings.table.clone(),
         lineage: Lineage::main(),
@@ -232,6 +258,8 @@ fn furnish<'a>(
         day: format!("{:.0}", jiff::Timestamp::now()).chars().take(10).collect(),
         cage: cage_words(),
         tools: tools.schemas().into_iter().map(|schema| schema.name).collect(),
+        instructions: told.instructions,
+        elsewhere: told.elsewhere,
     };
     let house = House {
         broker: Broker::new(standing, writing.granter, writing.pen.clone(), writing.people),

@@ -28,6 +28,7 @@ mod forking;
 mod found;
 mod handback;
 mod house;
+mod instructions;
 mod kept;
 mod keys;
 mod outside;

@@ -63,7 +63,6 @@ fn a_block_of_a_later_version_is_refused_by_name() {
     let blocks = [
         "subagents",
         "apply",
-        "instructions",
         "skills",
         "nix",
         "plugins",
@@ -96,8 +95,16 @@ fn every_fault_has_its_place_and_advice() {
             &[(
                 1,
                 "zebra",
-                "the names are policy, budget, deny_read, environment, limits, workspace",
+                "the names are policy, budget, deny_read, environment, instructions, limits, workspace",
             )],
+        ),
+        (
+            ".{ .instructions = .{ \"docs/*.md\", \"../up.md\" } }",
+            &[(1, "\"../up.md\"", "the path has a `..` in it")],
+        ),
+        (
+            ".{ .instructions = .{ \"docs/*.md\" } }",
+            &[(1, "{ \"docs", "`docs/*.md` is a pattern; name each file")],
         ),
         (".{ .policy = 1 }", &[(1, "1", "expected a struct, found 1")]),
         (".{ .policy = .{ .rule = .{} } }", &[(1, "rule", "did you mean `rules`?")]),

@@ -117,6 +117,7 @@ fn tell(program: &Program, show: &Arc<Mutex<Show>>, args: &DemoArgs) -> Result<E
         settings: Settings::shipped(),
         allow_dirty: false,
         directory: project.root().to_owned(),
+        instructions: Vec::new(),
         options: vec!["demo".to_owned()],
         asks: false,
     };

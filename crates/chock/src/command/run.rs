@@ -66,6 +66,10 @@ pub(crate) struct Going {
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) project: Option<PathBuf>,
 
+    /// Tell the agent what stands in this file as well; may be given again
+    #[arg(long, value_name = "FILE")]
+    instructions: Vec<PathBuf>,
+
     /// Stop after this many replies of the model
     #[arg(long, value_name = "COUNT")]
     max_turns: Option<u32>,
@@ -174,6 +178,7 @@ fn prepare(
         } else {
             project.root().to_owned()
         },
+        instructions: instructions(program, args),
         options: options(args),
         asks: terminal.can_ask && !args.json,
     };
@@ -226,12 +231,19 @@ fn read_input() -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::start("the message is not UTF-8 text"))
 }
 
+/// Names the files of instructions that the command line names.
+fn instructions(program: &Program, args: &RunArgs) -> Vec<PathBuf> {
+    args.going.instructions.iter().map(|path| program.directory.join(path)).collect()
+}
+
 /// Lists the options that shape the run, for its record.
 fn options(args: &RunArgs) -> Vec<String> {
     let mut options = Vec::new();
     if args.allow_dirty {
         options.push("--allow-dirty".to_owned());
     }
+    let named = args.going.instructions.iter();
+    options.extend(named.map(|path| format!("--instructions={}", path.display())));
     let valued = [
         ("--provider", args.going.provider.clone()),
         ("--model", args.going.model.clone()),

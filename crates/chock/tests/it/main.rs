@@ -12,6 +12,7 @@ mod exec;
 mod fake;
 mod forks;
 mod input;
+mod instructions;
 mod json;
 mod kill;
 mod machine;
