@@ -50,6 +50,7 @@ mod terminal;
 mod typed;
 mod visible;
 mod walk;
+mod word_diff;
 mod words;
 
 use std::process::ExitCode;

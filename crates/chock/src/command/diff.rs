@@ -1,15 +1,18 @@
 //! `chock diff`: what a session changed.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use chock_workspace::{ChangeKind, ChangeSet, FileChange, LineTag, Store, TreeId};
+use chock_log::Session;
+use chock_workspace::{ChangeKind, ChangeSet, FileChange, Hunk, LineTag, Store, TreeId};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure};
 use crate::found;
 use crate::program::Program;
 use crate::terminal::{Terminal, Weight};
-use crate::visible::visible_line;
+use crate::visible::{visible, visible_line};
+use crate::word_diff::{self, Piece};
 
 /// Show what a session changed
 #[derive(Debug, clap::Args)]
@@ -21,6 +24,18 @@ pub(crate) struct DiffArgs {
     #[arg(long, conflicts_with = "json")]
     stat: bool,
 
+    /// Write a patch for git apply, on a terminal too
+    #[arg(long, conflicts_with_all = ["stat", "json", "word"])]
+    patch: bool,
+
+    /// Draw only the words that changed: [-gone-] and {+new+}
+    #[arg(long, conflicts_with_all = ["stat", "json"])]
+    word: bool,
+
+    /// What these turns changed, such as 3, 2..4, 2.. or ..4
+    #[arg(long, value_name = "RANGE")]
+    turns: Option<Turns>,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -28,6 +43,52 @@ pub(crate) struct DiffArgs {
     /// The project, if it is not the current directory
     #[arg(long, value_name = "DIRECTORY")]
     project: Option<PathBuf>,
+}
+
+/// Some turns of a session, from the first to the last, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Turns {
+    first: u64,
+    last: Option<u64>,
+}
+
+impl FromStr for Turns {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.parse().ok().filter(|turn: &u64| *turn > 0);
+        let turns = match text.split_once("..") {
+            None => number(text).map(|turn| Self { first: turn, last: Some(turn) }),
+            Some(("", "")) => None,
+            Some(("", last)) => number(last).map(|last| Self { first: 1, last: Some(last) }),
+            Some((first, "")) => number(first).map(|first| Self { first, last: None }),
+            Some((first, last)) => number(first)
+                .zip(number(last))
+                .map(|(first, last)| Self { first, last: Some(last) }),
+        };
+        turns.filter(|turns| turns.last.is_none_or(|last| last >= turns.first)).ok_or_else(|| {
+            "it is a turn or a range of turns, such as 3, 2..4, 2.. or ..4".to_owned()
+        })
+    }
+}
+
+impl Turns {
+    /// Finds the states of the copy before the first of the turns and after the last.
+    fn trees(self, session: &Session, base: TreeId) -> Result<(TreeId, TreeId), Failure> {
+        let last = self.last.unwrap_or(session.turns);
+        if self.first.max(last) > session.turns {
+            return Err(Failure::start(format!(
+                "the session has {} turns, counted from 1",
+                session.turns
+            )));
+        }
+        let at_the_end_of = |turn: u64| {
+            let kept = session.kept.iter().rev().find(|kept| kept.snapshot.turn <= turn);
+            let tree = kept.map(|kept| kept.snapshot.tree.parse());
+            tree.unwrap_or(Ok(base)).map_err(|fault| Failure::because(&fault))
+        };
+        Ok((at_the_end_of(self.first - 1)?, at_the_end_of(last)?))
+    }
 }
 
 pub(crate) fn run(
@@ -49,14 +110,20 @@ pub(crate) fn run(
         }
         return Ok(Exit::Finished);
     };
+    let (base, snapshot) = match args.turns {
+        Some(turns) => turns.trees(&listed.session, base)?,
+        None => (base, snapshot),
+    };
     let store = Store::open(&listed.found.work()).map_err(|fault| Failure::because(&fault))?;
     let changes = store.changes(base, snapshot).map_err(|fault| Failure::because(&fault))?;
     if args.json {
         terminal.answer(&as_json(&id, &changes)?.to_string())?;
     } else if args.stat {
         write_stat(terminal, &changes)?;
-    } else if terminal.out_is_terminal {
-        write_pretty(terminal, &changes)?;
+    } else if args.word {
+        write_pretty(terminal, &changes, write_words)?;
+    } else if terminal.out_is_terminal && !args.patch {
+        write_pretty(terminal, &changes, write_lines)?;
     } else {
         store.write_patch(&changes, terminal.out()).map_err(|fault| Failure::because(&fault))?;
     }
@@ -67,17 +134,17 @@ pub(crate) fn run(
 pub(crate) fn write_session(
     terminal: &mut Terminal,
     found: &found::Found,
-    session: &chock_log::Session,
+    session: &Session,
 ) -> Result<bool, Failure> {
     let Some((base, snapshot)) = trees(session)? else { return Ok(false) };
     let store = Store::open(&found.work()).map_err(|fault| Failure::because(&fault))?;
     let changes = store.changes(base, snapshot).map_err(|fault| Failure::because(&fault))?;
-    write_pretty(terminal, &changes)?;
+    write_pretty(terminal, &changes, write_lines)?;
     Ok(!changes.files.is_empty())
 }
 
 /// Says in a line what a session changed; nothing when it changed nothing.
-pub(crate) fn summary_words(found: &found::Found, session: &chock_log::Session) -> Option<String> {
+pub(crate) fn summary_words(found: &found::Found, session: &Session) -> Option<String> {
     let (base, snapshot) = trees(session).ok().flatten()?;
     if base == snapshot {
         return None;
@@ -87,7 +154,7 @@ pub(crate) fn summary_words(found: &found::Found, session: &chock_log::Session) 
 }
 
 /// Finds the two trees in the records: where the session started, and its last snapshot.
-fn trees(session: &chock_log::Session) -> Result<Option<(TreeId, TreeId)>, Failure> {
+fn trees(session: &Session) -> Result<Option<(TreeId, TreeId)>, Failure> {
     let (Some(workspace), Some(snapshot)) = (&session.workspace, &session.snapshot) else {
         return Ok(None);
     };
@@ -123,7 +190,11 @@ fn total_words(changes: &ChangeSet) -> String {
 }
 
 /// Draws the changes for a person; nothing in a file can draw by itself.
-fn write_pretty(terminal: &mut Terminal, changes: &ChangeSet) -> Result<(), Failure> {
+fn write_pretty(
+    terminal: &mut Terminal,
+    changes: &ChangeSet,
+    write: fn(&mut Terminal, &Hunk) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     for file in &changes.files {
         let head = format!("{} {}", kind_word(file.kind), name(file));
         terminal.answer(&terminal.paint(&head, Weight::Strong))?;
@@ -137,22 +208,47 @@ fn write_pretty(terminal: &mut Terminal, changes: &ChangeSet) -> Result<(), Fail
         for hunk in &file.hunks {
             let place = format!("@@ line {} @@", hunk.new_start);
             terminal.answer(&terminal.paint(&place, Weight::Quiet))?;
-            for line in &hunk.lines {
-                let text = String::from_utf8_lossy(&line.bytes);
-                let text = crate::visible::visible(text.trim_end_matches('\n')).into_owned();
-                let weight = match line.tag {
-                    LineTag::Context => Weight::Plain,
-                    LineTag::Removed => Weight::Bad,
-                    LineTag::Added => Weight::Good,
-                };
-                let shown = format!("{}{text}", char::from(line.tag.sign()));
-                terminal.answer(&terminal.paint(&shown, weight))?;
-            }
+            write(terminal, hunk)?;
         }
         terminal.answer("")?;
     }
     if changes.files.is_empty() {
         terminal.say(Weight::Quiet, "nothing changed");
+    }
+    Ok(())
+}
+
+fn weight(tag: LineTag) -> Weight {
+    match tag {
+        LineTag::Context => Weight::Plain,
+        LineTag::Removed => Weight::Bad,
+        LineTag::Added => Weight::Good,
+    }
+}
+
+fn write_lines(terminal: &mut Terminal, hunk: &Hunk) -> Result<(), Failure> {
+    for line in &hunk.lines {
+        let text = String::from_utf8_lossy(&line.bytes);
+        let text = visible(text.trim_end_matches('\n'));
+        let shown = format!("{}{text}", char::from(line.tag.sign()));
+        terminal.answer(&terminal.paint(&shown, weight(line.tag)))?;
+    }
+    Ok(())
+}
+
+fn write_words(terminal: &mut Terminal, hunk: &Hunk) -> Result<(), Failure> {
+    for line in word_diff::lines(&hunk.lines) {
+        let mut shown = String::new();
+        for Piece { tag, text } in &line {
+            let text = visible(text);
+            let text = match tag {
+                LineTag::Context => text.into_owned(),
+                LineTag::Removed => format!("[-{text}-]"),
+                LineTag::Added => format!("{{+{text}+}}"),
+            };
+            shown.push_str(&terminal.paint(&text, weight(*tag)));
+        }
+        terminal.answer(&shown)?;
     }
     Ok(())
 }
@@ -175,5 +271,27 @@ const fn kind_word(kind: ChangeKind) -> &'static str {
         ChangeKind::Symlink => "symlink",
         ChangeKind::Submodule => "submodule",
         _ => "changed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_one_or_a_range() {
+        let turns = |first, last| Ok(Turns { first, last });
+        let cases = [
+            ("3", turns(3, Some(3))),
+            ("2..4", turns(2, Some(4))),
+            ("2..", turns(2, None)),
+            ("..4", turns(1, Some(4))),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(text.parse(), expected, "{text}");
+        }
+        for text in ["", "0", "..", "0..2", "4..2", "x", "-1", "1..x", "1...3"] {
+            assert!(text.parse::<Turns>().is_err(), "{text}");
+        }
     }
 }

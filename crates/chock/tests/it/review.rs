@@ -468,3 +468,52 @@ fn a_declined_mode_leaves_the_text_and_is_told() {
     let reviewed = &bodies(&yard, "diff.reviewed")[0];
     assert_eq!(reviewed["declined"][0]["hunks"], json!(["mode"]), "{reviewed}");
 }
+
+#[test]
+fn a_diff_is_told_by_words_by_turns_and_as_a_patch() {
+    let yard = Yard::new();
+    yard.write("lines.txt", LINES);
+    yard.commit();
+    let run = |command: &str| json!({ "tools": [{ "name": "run_command", "input": { "command": command } }] });
+    scripted(
+        &yard,
+        &json!({ "turns": [
+            run("sed -i 's/two/two plus/' lines.txt"),
+            run("echo new > new.txt"),
+            run("rm new.txt; sed -i 's/nine/9/' lines.txt"),
+            { "text": "done" } ] }),
+    );
+    yard.chock(&["run", "x"]).expect(0);
+    let words = yard.chock(&["diff", "--word"]).expect(0).out;
+    assert!(words.contains("\ntwo{+ plus+}\n") && words.contains("\n[-nine-]{+9+}\n"), "{words}");
+    let changed = |turns: &str| {
+        let diff = json_of(&yard.chock(&["diff", "--json", "--turns", turns]).expect(0));
+        let files = diff["files"].as_array().expect("files").clone();
+        let told = files.iter().map(|file| {
+            let count = file["hunks"].as_array().expect("hunks").len();
+            format!(
+                "{} {} {count}",
+                file["kind"].as_str().expect("a kind"),
+                file["path"].as_str().expect("a path")
+            )
+        });
+        told.collect::<Vec<_>>()
+    };
+    let (one, new) = ("modified lines.txt 1".to_owned(), "added new.txt 1".to_owned());
+    assert_eq!(changed("1"), [one.clone()]);
+    assert_eq!(changed("2"), [new.clone()]);
+    assert_eq!(changed("3"), [one.clone(), "deleted new.txt 1".to_owned()]);
+    assert_eq!(changed("..2"), [one.clone(), new]);
+    assert_eq!(changed("2.."), [one]);
+    assert_eq!(changed("1..4"), ["modified lines.txt 2".to_owned()]);
+    assert_eq!(changed("4"), Vec::<String>::new());
+    let beyond = yard.chock(&["diff", "--turns", "5"]).expect(1);
+    assert!(beyond.err.contains("the session has 4 turns"), "{}", beyond.err);
+    yard.chock(&["diff", "--turns", "0"]).expect(1);
+
+    // On a terminal a patch is the same bytes as elsewhere, and not drawn.
+    let patch = yard.chock(&["diff", "--patch"]).expect(0).out;
+    assert_eq!(patch, yard.chock(&["diff"]).expect(0).out);
+    let (_, seen) = Screen::start(&yard, &["diff", "--patch"]).end();
+    assert_eq!(seen.replace("\r\n", "\n"), patch);
+}
