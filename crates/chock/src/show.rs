@@ -311,14 +311,18 @@ fn refusal(denial: Option<&Denial>) -> String {
     let layer = denial.map_or("wall", |denial| denial.layer.as_str());
     let known = if denial.is_some_and(|denial| denial.inferred) { " (inferred)" } else { "" };
     let what = what.map(|what| format!(": {}", visible_line(what))).unwrap_or_default();
-    format!("refused by {layer}{known}{what}")
+    match layer {
+        "nobody" => format!("refused, nobody said yes{what}"),
+        layer => format!("refused by {layer}{known}{what}"),
+    }
 }
 
 /// Returns the sentence that names the row of an organisation or a promise, above which no row is.
 fn ceiling(outcome: &Outcome) -> Option<&str> {
     let denial = outcome.denial.as_ref()?;
     let is_one = ["organisation", "promise"].contains(&denial.layer.as_str());
-    is_one.then(|| outcome.text.lines().next()).flatten()
+    let sentence = outcome.text.lines().next().filter(|_| is_one)?;
+    Some(sentence.trim_start_matches("[chock] Refused. "))
 }
 
 /// Says in a line what a call is about: its tool, and the argument a person looks for.

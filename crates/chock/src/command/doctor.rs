@@ -64,6 +64,7 @@ pub(crate) fn run(
         for post in &sinks {
             post.write(terminal)?;
         }
+        write_verdict(terminal, &survey)?;
     }
     Ok(if survey.can_contain() { Exit::Finished } else { Exit::CannotContain })
 }
@@ -144,6 +145,11 @@ fn write_table(terminal: &mut Terminal, survey: &Survey, policy: &[Row]) -> Resu
     for Row { name, value, origin } in policy {
         terminal.answer(&format!("{name:<18} {value:<9} {origin}"))?;
     }
+    Ok(())
+}
+
+/// Says what all of it comes to.
+fn write_verdict(terminal: &mut Terminal, survey: &Survey) -> Result<(), Failure> {
     let (verdict, weight) = if survey.can_contain() {
         ("A session can be contained on this machine.", Weight::Good)
     } else {

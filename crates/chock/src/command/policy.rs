@@ -162,11 +162,11 @@ fn tell(
     }
     let decision = explained.ruling.decision;
     let because = match &explained.ruling.row {
-        Some((origin, rule)) => format!("{origin}: {rule}"),
-        None => "no row matches, and what nothing names asks".to_owned(),
+        Some((origin, rule)) => format!("because of {origin}: {rule}"),
+        None => "because no row matches, and what no row names asks".to_owned(),
     };
     terminal.answer(&format!("{}: {decision}", visible_line(action)))?;
-    terminal.answer(&format!("  because of {}", visible_line(&because)))?;
+    terminal.answer(&format!("  {}", visible_line(&because)))?;
     for Candidate { origin, rule, fate, .. } in &explained.candidates {
         if *fate != Fate::Won {
             let line = format!("  not {origin}: {rule}");

@@ -169,7 +169,8 @@ fn list_executions(
         let row = json!({ "kind": "execution_logs", "count": all.len(), "bytes": size });
         terminal.answer(&row.to_string())?;
     } else if !all.is_empty() {
-        let (count, size) = (format!("{} logs of chock exec", all.len()), bytes(size));
+        let word = if all.len() == 1 { "log" } else { "logs" };
+        let (count, size) = (format!("{} {word} of chock exec", all.len()), bytes(size));
         terminal.answer(&format!("exec logs  {count:<26}  {size:>10}"))?;
     }
     Ok(total + size)

@@ -126,3 +126,46 @@ fn a_git_directory_that_names_another_repository_is_asked_about_and_a_worktree_i
     let ran = ran.expect(1);
     assert!(ran.err.contains("says that its working tree is"), "{}", ran.err);
 }
+
+#[test]
+fn a_change_of_the_rules_made_inside_is_carried_by_no_road_but_its_own_accept() {
+    let loose = ".{ .policy = .{ .rules = .{ .{ .decision = .allow } } } }";
+    let strict =
+        ".{ .policy = .{ .rules = .{ .{ .action = \"git.push\", .decision = .deny } } } }\n";
+    let calls = |other: &str| {
+        [
+            json!({ "name": "write_file", "input": { "path": "chock.zon", "content": loose } }),
+            json!({ "name": "run_command", "input": { "command": format!("echo '{loose}' > chock.zon") } }),
+            json!({ "name": "run_command", "input": { "command": format!("echo '{loose}' > n; mv -f n chock.zon; ln -sf n chock.zon; cp n chock.zon; rm -f chock.zon; git rm -qf chock.zon; true") } }),
+            json!({ "name": "run_command", "input": { "command": format!("id=$(echo '{loose}' | git hash-object -w --stdin) && git update-index --add --cacheinfo 100644,$id,chock.zon && git commit -qm rules && git checkout -f HEAD -- chock.zon; git reset -q --hard; git stash; true") } }),
+            json!({ "name": "run_command", "input": { "command": format!("mkdir -p sub && echo '{loose}' > sub/chock.zon && echo '{loose}' > {other}; echo work > work.txt") } }),
+        ]
+    };
+    for with_rules in [true, false] {
+        let yard = Yard::new();
+        if with_rules {
+            yard.write("chock.zon", strict);
+            yard.commit();
+        }
+        // Beside a new `chock.zon` another spelling of it would keep both from being carried.
+        let calls = calls(if with_rules { "Chock.zon" } else { "/dev/null" });
+        scripted(&yard, &json!({ "turns": [{ "tools": calls }, { "text": "done" }] }));
+        yard.chock(&["run", "x"]).expect(0);
+        let policy = yard.chock(&["policy"]).expect(0).out;
+        let ran = yard.chock(&["review", "--all"]).expect(0);
+        assert!(ran.out.contains("wrote work.txt"), "{}{}", ran.out, ran.err);
+        let rules = fs::read_to_string(yard.project().join("chock.zon")).ok();
+        assert_eq!(rules.as_deref(), with_rules.then_some(strict), "{}{}", ran.out, ran.err);
+        for name in ["sub/chock.zon", "Chock.zon"] {
+            assert!(!yard.project().join(name).exists(), "{name}: {}{}", ran.out, ran.err);
+        }
+        assert_eq!(yard.chock(&["policy"]).expect(0).out, policy);
+        if !with_rules {
+            // Its own accept carries it, and what it widens still has to be accepted.
+            yard.chock(&["review", "--accept", "chock.zon"]).expect(0);
+            assert!(yard.project().join("chock.zon").exists());
+            let told = yard.chock(&["policy", "explain", "git.push"]).expect(0);
+            assert!(told.out.starts_with("git.push: ask"), "{}", told.out);
+        }
+    }
+}

@@ -274,7 +274,11 @@ fn nobody_at_the_terminal_is_a_refusal_at_once() {
     let yard = asking(&["echo one"]);
     let ran = yard.chock(&["run", "x"]).expect(0);
     // What was refused is named, though it never began.
-    assert!(ran.err.contains("● $ echo one\n  refused by"), "{}", ran.err);
+    assert!(
+        ran.err.contains("● $ echo one\n  refused, nobody said yes: call.run_command"),
+        "{}",
+        ran.err
+    );
     let outcome = &yard.outcomes()[0];
     assert_eq!(outcome["ended"], "denied");
     assert_eq!(outcome["denial"]["action"], "call.run_command", "{outcome}");

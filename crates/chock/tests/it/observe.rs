@@ -70,3 +70,57 @@ fn the_kernel_confirms_the_layers_of_a_running_call() {
         }
     }
 }
+
+/// Lists the processes below one, with those below them.
+fn below(id: u32) -> Vec<u32> {
+    let children = |id: u32| -> Vec<u32> {
+        let threads = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+        let lists =
+            threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+        let lists: Vec<_> = lists.collect();
+        lists.iter().flat_map(|list| list.split_whitespace()).flat_map(str::parse).collect()
+    };
+    let mut all = children(id);
+    let mut next = 0;
+    while next < all.len() {
+        all.extend(children(all[next]));
+        next += 1;
+    }
+    all
+}
+
+#[test]
+fn whatever_the_model_asks_for_only_chock_itself_runs_outside_of_the_namespaces() {
+    let yard = Yard::new();
+    let command = |input: serde_json::Value| json!({ "name": "run_command", "input": input });
+    let calls = [
+        command(json!({ "command": "sleep 981.5", "sandbox": false })),
+        command(json!({ "command": "sleep 981.5", "dangerouslyDisableSandbox": true })),
+        command(json!({ "command": "sleep 981.5", "background": true })),
+        command(json!({ "command": "(setsid sleep 981.5 &); sleep 981.25" })),
+    ];
+    scripted(&yard, &json!({ "turns": [{ "tools": calls }, { "text": "done" }] }));
+    let mut run = yard.command(&["run", "x"]);
+    let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("chock");
+    until("the last call runs", || process(&["sleep", "981.25"]).is_some());
+    let program = fs::read_link(format!("/proc/{}/exe", child.id())).expect("the program");
+    let (mut inside, mut own) = (0, 0);
+    for id in below(child.id()) {
+        let Ok(exe) = fs::read_link(format!("/proc/{id}/exe")) else { continue };
+        let of =
+            |process: &str, name: &str| fs::read_link(format!("/proc/{process}/ns/{name}")).ok();
+        if exe == program {
+            own += 1;
+            continue;
+        }
+        for name in ["user", "mnt", "pid", "net"] {
+            assert_ne!(of(&id.to_string(), name), of("self", name), "{name} of {}", exe.display());
+        }
+        inside += 1;
+    }
+    assert!(inside >= 3 && own > 0, "{inside} inside, {own} of Chock");
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).expect("a signal");
+    child.wait().expect("an end");
+    until("nothing is left", || process(&["sleep", "981.5"]).is_none());
+}

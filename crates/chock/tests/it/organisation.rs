@@ -49,7 +49,8 @@ fn its_rows_bind_run_exec_and_a_resumed_session_and_a_refusal_names_it() {
     );
     let ran = yard.chock(&["run", "x"]).expect(0);
     assert_eq!(ended(&yard), ["denied", "denied"]);
-    let row = "org-policy.zon: .{ .action = \"call.run_command\", .decision = .deny }";
+    let row = "    `call.run_command` is refused by the organisation's bundle, org-policy.zon: \
+               .{ .action = \"call.run_command\", .decision = .deny }\n";
     assert!(ran.err.contains(row), "the person is told the row: {}", ran.err);
     let words = yard.outcomes()[0].to_string();
     assert!(words.contains("the organisation's bundle, org-policy.zon: .{ .action"), "{words}");

@@ -34,6 +34,8 @@ fn explain_shows_every_row_that_matches_and_why_one_won() {
         object["candidates"][1]["why"].as_str().expect("words").contains("beats every shipped")
     );
 
+    let told = yard.chock(&["policy", "explain", "web.other"]).expect(0).out;
+    assert!(told.contains("because no row matches"), "{told}");
     let wrong = yard.chock(&["policy", "explain", "git.*"]).expect(1);
     assert!(wrong.err.contains("`git.*` stands for many actions; name one"), "{}", wrong.err);
     let wrong = yard.chock(&["policy", "explain", "g*t.push"]).expect(1);

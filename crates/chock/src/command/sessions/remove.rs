@@ -161,7 +161,7 @@ fn chosen(
                 Err(_) => terminal.say(
                     Weight::Warn,
                     &format!(
-                        "{} was started under an organisation's bundle and stays",
+                        "{} was started under an organisation's bundle and stays; name it with --org-bundle",
                         listed.found.id
                     ),
                 ),
