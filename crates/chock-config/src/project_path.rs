@@ -185,8 +185,8 @@ impl fmt::Display for ProjectPath {
             | Self::Pattern(ProjectPattern { directories_only: true, .. }) => "/",
             Self::Name(_) | Self::Pattern(_) => "",
         };
-        // A name that would be taken for a home is a file of the project behind `./`.
-        let here = if self.as_str().starts_with('~') { "./" } else { "" };
+        // What would be taken for a home, or for a `!`, is a file of the project behind `./`.
+        let here = if self.as_str().starts_with(['~', '!']) { "./" } else { "" };
         write!(out, "{here}{}{slash}", self.as_str())
     }
 }

@@ -147,6 +147,8 @@ fn what_no_path_of_the_project_is_has_its_place_and_advice() {
 fn a_name_that_looks_like_a_home_is_written_so_that_it_reads_back() {
     let path = ProjectPath::try_from("./~.".to_owned()).unwrap();
     assert_eq!((path.as_str(), path.to_string().as_str()), ("~.", "./~."));
+    let path = ProjectPath::try_from("./!".to_owned()).unwrap();
+    assert_eq!((path.as_str(), path.to_string().as_str()), ("!", "./!"));
     assert_eq!(ProjectPath::try_from(path.to_string()), Ok(path));
 }
 
