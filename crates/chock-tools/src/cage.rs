@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use chock_sandbox::{Access, Mount, Owners};
 pub use chock_sandbox::{Cage, CoverKind, Filter, Grant, HOME, Home, Limits};
-use chock_workspace::{Halves, Kind, Layout, Shared, Sharing};
+use chock_workspace::{Borrowed, Halves, Kind, Layout, ProjectGit, Shared, Sharing};
 
 use crate::OUTPUTS_INSIDE;
 use environment::Names;
@@ -128,7 +128,8 @@ fn stored(layout: &Layout) -> Vec<PathBuf> {
         Halves::Overlay { upper, .. } => upper,
         Halves::Copy { root } => root,
     };
-    vec![tree.clone(), layout.git_dir.clone()]
+    let git = (layout.project_git != ProjectGit::None).then(|| layout.git_dir.clone());
+    std::iter::once(tree.clone()).chain(git).collect()
 }
 
 /// Shows the workspace at the project's own path.
@@ -143,26 +144,29 @@ fn workspace(layout: &Layout, host: &Host) -> Vec<Mount> {
         },
         Halves::Copy { root } => bind(root, project, Access::ReadWrite, Owners::AsOutside),
     }];
-    let git = project.join(".git");
-    mounts.push(bind(&layout.git_dir, git, Access::ReadWrite, Owners::AsOutside));
-    for objects in &layout.objects {
-        mounts.push(bind(
-            &objects.host,
-            &objects.inside,
-            Access::ReadOnly,
-            owners(host, &objects.host),
-        ));
-    }
-    for path in &layout.hidden {
-        if outside(layout, path).is_some_and(|path| path.exists()) {
-            mounts.push(Mount::Text { target: path.clone(), contents: Vec::new() });
-        }
+    if layout.project_git != ProjectGit::None {
+        mounts.extend(git(layout, host));
     }
     for cover in &layout.read_only {
         let target = project.join(&cover.name);
         mounts.push(bind(&cover.host, target, Access::ReadOnly, owners(host, &cover.host)));
     }
     mounts.extend(layout.shared.iter().map(|shared| share(layout, shared, host)));
+    mounts
+}
+
+/// Shows the session's git directory, and the objects that it borrows.
+fn git(layout: &Layout, host: &Host) -> Vec<Mount> {
+    let inside = layout.project.join(".git");
+    let mut mounts = vec![bind(&layout.git_dir, inside, Access::ReadWrite, Owners::AsOutside)];
+    for Borrowed { host: objects, inside } in &layout.objects {
+        mounts.push(bind(objects, inside, Access::ReadOnly, owners(host, objects)));
+    }
+    for path in &layout.hidden {
+        if outside(layout, path).is_some_and(|path| path.exists()) {
+            mounts.push(Mount::Text { target: path.clone(), contents: Vec::new() });
+        }
+    }
     mounts
 }
 

@@ -56,7 +56,21 @@ pub(crate) struct Recipe<'a> {
     pub(crate) store: &'a Path,
     pub(crate) tree: TreeId,
     pub(crate) owner: Option<Owner>,
+    pub(crate) contents: Contents,
 }
+
+/// What a base is a copy of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) enum Contents {
+    /// A commit: there is a place for a git directory in it.
+    #[default]
+    Repository,
+    /// A directory without git.
+    Directory,
+}
+
+/// Whose a base is, and what it is a copy of.
+pub(crate) type Key = (Option<Owner>, Contents);
 
 impl Base {
     /// The checkout.
@@ -70,8 +84,8 @@ impl Base {
     }
 
     /// Where the checkout of a tree is, when there is one.
-    pub(crate) fn place(cache: &Path, tree: TreeId, owner: Option<Owner>) -> PathBuf {
-        cache.join("bases").join(key(tree, owner)).join("tree")
+    pub(crate) fn place(cache: &Path, tree: TreeId, of: Key) -> PathBuf {
+        cache.join("bases").join(key(tree, of)).join("tree")
     }
 
     /// Finds the base of a tree in `cache`, and makes it when there is none.
@@ -80,7 +94,7 @@ impl Base {
         for directory in [cache, &bases] {
             std::fs::create_dir_all(directory).map_err(files::fault("make", directory))?;
         }
-        let key = key(recipe.tree, recipe.owner);
+        let key = key(recipe.tree, (recipe.owner, recipe.contents));
         let directory = bases.join(&key);
         if let Some(base) = Self::find(&directory) {
             return Ok(base);
@@ -107,11 +121,13 @@ impl Base {
     }
 }
 
-fn key(tree: TreeId, owner: Option<Owner>) -> String {
-    match owner {
-        Some(owner) => format!("{tree}-v{VERSION}-{}-{}", owner.uid, owner.gid),
-        None => format!("{tree}-v{VERSION}"),
-    }
+fn key(tree: TreeId, (owner, contents): Key) -> String {
+    let whose = owner.map(|owner| format!("-{}-{}", owner.uid, owner.gid)).unwrap_or_default();
+    let what = match contents {
+        Contents::Repository => "",
+        Contents::Directory => "-directory",
+    };
+    format!("{tree}-v{VERSION}{whose}{what}")
 }
 
 /// Removes what killed makers left.
@@ -138,10 +154,12 @@ fn make(making: &Path, recipe: &Recipe<'_>) -> Result<(), WorkspaceFault> {
     let seconds = index.metadata().map_err(files::fault("read", &index))?.mtime() - OLDER;
     let facts = settle(&tree, seconds, recipe.owner)?;
     set_index_times(&tree, &index, seconds, recipe)?;
-    // The session's git directory is mounted here.
-    let mount_point = tree.join(".git");
-    files::make_open(&mount_point)?;
-    files::give(&mount_point, recipe.owner)?;
+    if recipe.contents == Contents::Repository {
+        // The session's git directory is mounted here.
+        let mount_point = tree.join(".git");
+        files::make_open(&mount_point)?;
+        files::give(&mount_point, recipe.owner)?;
+    }
     let facts = serde_json::to_vec(&facts).expect("invariant: two numbers are JSON");
     files::write_whole(&making.join("facts"), &facts)
         .map_err(files::fault("write", &making.join("facts")))

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Oid, Repository, Tree};
 
+use crate::base::Contents;
 use crate::covers::Matcher;
 use crate::keep::{DIRECTORY, Entry, FILE, SUBMODULE};
 use crate::record::Record;
@@ -44,6 +45,9 @@ pub(crate) fn all(project: &Project, forking: &Forking) -> Result<Made, Workspac
     if project.root().as_os_str() != record.project {
         let (path, project) = (parent.clone(), record.project.into());
         return Err(WorkspaceFault::OtherProject { path, project });
+    }
+    if forking.git.is_none() && record.contents == Contents::Repository {
+        return Err(WorkspaceFault::NoGitKept);
     }
     make::clear(session)?;
     let store = Store::at(session);

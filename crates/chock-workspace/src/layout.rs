@@ -22,9 +22,10 @@ pub struct Layout {
     /// The files of the working tree.
     pub halves: Halves,
     /// The session's own git directory on the host, to be bound writable over
-    /// `<project>/.git`, which is an empty directory in the halves.
+    /// `<project>/.git`, which is an empty directory in the halves. There is none where
+    /// [`project_git`](Self::project_git) is [`ProjectGit::None`].
     pub git_dir: PathBuf,
-    /// The project's object directories, to be bound read only.
+    /// The project's object directories, to be bound read only where there is a git directory.
     pub objects: Vec<Borrowed>,
     /// Paths inside the cage that are covered by an empty file, when they exist.
     ///
@@ -37,7 +38,7 @@ pub struct Layout {
     pub shared: Vec<Shared>,
     /// Who owns the files of the workspace. `None` is the caller.
     pub owner: Option<Owner>,
-    /// What `<project>/.git` is on the host. Inside it is always a directory.
+    /// What `<project>/.git` is on the host.
     pub project_git: ProjectGit,
 }
 
@@ -123,7 +124,7 @@ pub struct Owner {
     pub gid: u32,
 }
 
-/// What `.git` is at the top of the real project.
+/// What `.git` is at the top of the real project. Inside it is a directory, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectGit {
     /// A directory: an ordinary repository.
@@ -132,4 +133,6 @@ pub enum ProjectGit {
     File,
     /// Neither: the repository's directory is somewhere else.
     Elsewhere,
+    /// The project is a directory without git, and so is the workspace.
+    None,
 }

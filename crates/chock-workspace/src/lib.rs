@@ -1,6 +1,6 @@
 //! Makes the throwaway copy of a project and says what changed in it.
 //!
-//! A [`Project`] is a git repository on the host. A [`Workspace`] is the copy of
+//! A [`Project`] is a git repository on the host, or a directory without git. A [`Workspace`] is the copy of
 //! it that one session works in: a base that never changes, an upper half for
 //! what the session writes, and a git directory of its own. A [`Snapshot`] is an
 //! immutable tree of the copy, and a [`ChangeSet`] is the difference of two trees.
@@ -30,10 +30,12 @@ mod carry;
 mod change;
 mod checkpoint;
 mod choice;
+mod collect;
 mod compare;
 mod config_text;
 mod copy;
 mod covers;
+mod directory;
 mod dirty;
 mod expand;
 mod facts;
@@ -85,6 +87,7 @@ pub use binds::{BOUND_MAX, Bind, BindMode, BindPath};
 pub use change::{ChangeKind, ChangeSet, FileChange, Hunk, HunkId, Line, LineTag, Stat};
 pub use choice::{Choice, Take};
 pub use covers::{COVERED_MAX, CoverPath, CoverRow, Covered, Kind, WhenTracked};
+pub use directory::forget_directory;
 pub use flag::{Carriage, Flag};
 pub use fork::Forking;
 pub use handback::{Carried, Direction, HandBack, apply};

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 use git2::{ObjectType, Oid, Repository};
 
-use crate::base::{Base, Recipe};
+use crate::base::{Base, Contents, Recipe};
 use crate::binds::{BindMode, Bound};
-use crate::checkpoint::{self, Seen};
+use crate::checkpoint;
+use crate::collect::Seen;
 use crate::covers::Matcher;
+use crate::directory::{self, KeptDirectory};
 use crate::git::Own;
-use crate::inside::Contents;
 use crate::person::Person;
 use crate::record::{Beginning, Record};
 use crate::refs::Refs;
@@ -24,9 +25,9 @@ use crate::store::NOTES;
 use crate::upper::Marks;
 use crate::wishes::{self, Made};
 use crate::{
-    Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Opening, Owner, Project, Shared,
-    Sharing, Snapshot, SnapshotFault, Start, Store, StoreFault, TreeId, WorkspaceFault, bare,
-    dirty, files, inside, objects, person, refs, remove, scan, upper,
+    Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Opening, Owner, Project, ProjectGit,
+    Shared, Sharing, Snapshot, SnapshotFault, Start, Store, StoreFault, TreeId, WorkspaceFault,
+    bare, dirty, files, inside, objects, person, refs, remove, scan, upper,
 };
 
 /// The file that Chock reads from the real project, and shows read only.
@@ -53,25 +54,32 @@ pub(crate) fn claim(session: &Path) -> Result<File, WorkspaceFault> {
 pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Made, WorkspaceFault> {
     let session = &opening.session;
     clear(session)?;
-    let origin = Origin::read(project)?;
+    let matcher = Matcher::new(&opening.covered)?;
+    let origin = Origin::read(project, opening, &matcher)?;
     let store = Store::at(session);
     make_store(&store, &origin)?;
     files::make_private(&session.join(NOTES))?;
     let repository = store.repository().map_err(|source| WorkspaceFault::Store { source })?;
-    let tree = committed_tree(&repository, origin.refs.commit.as_deref())?;
+    let tree = match &origin.directory {
+        Some(directory) => directory.tree,
+        None => committed_tree(&repository, origin.refs.commit.as_deref())?,
+    };
     let dirty = uncommitted(project, opening, &store, &origin.person)?;
-    let matcher = Matcher::new(&opening.covered)?;
     let ground = wishes::Ground { project, store: &store, repository: &repository, tree };
     let mut sights = wishes::first(&ground, &matcher, opening)?;
     let dirty = sights.without_denied(&matcher, dirty)?;
-    let recipe = Recipe { git: &project.git, store: store.directory(), tree, owner: opening.owner };
+    let contents = origin.contents();
+    let (git, owner) = (&project.git, opening.owner);
+    let recipe = Recipe { git, store: store.directory(), tree, owner, contents };
     let base = Base::ensure(&opening.cache, &recipe)?;
     halves(session, &base, opening.method)?;
     sights.take_out(&top(session, opening.method))?;
     sights.copy_in(project, &matcher, &top(session, opening.method))?;
     let covered = sights.names(project);
-    let (tracked, untracked) = split_by_tracked(&repository, tree, &covered)?;
-    make_git_directory(project, session, &origin, &base, (&tracked, &untracked))?;
+    if contents == Contents::Repository {
+        let (tracked, untracked) = split_by_tracked(&repository, tree, &covered)?;
+        make_git_directory(project, session, &origin, &base, (&tracked, &untracked))?;
+    }
     let mut record = Record::new(
         Beginning {
             project: project.root(),
@@ -84,10 +92,12 @@ pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Made, Workspac
             covered: &covered,
             copied: &sights.copied(),
             carried: &sights.carried(),
+            contents,
+            left_out: origin.directory.as_ref().map_or(0, |directory| directory.left_out),
         },
         base.facts,
     );
-    if opening.start == Start::Uncommitted {
+    if opening.start == Start::Uncommitted && contents == Contents::Repository {
         carry(project, opening, &record, &repository, &dirty)?;
     }
     if opening.start == Start::Uncommitted || !record.carried.is_empty() {
@@ -121,6 +131,10 @@ fn uncommitted(
     store: &Store,
     person: &Person,
 ) -> Result<Vec<PathBuf>, WorkspaceFault> {
+    if !project.is_git() {
+        // What is in the directory is what the session starts from.
+        return Ok(Vec::new());
+    }
     match opening.start {
         Start::Committed => Ok(Vec::new()),
         Start::Uncommitted => dirty::paths(project, store.directory(), person),
@@ -135,10 +149,28 @@ struct Origin {
     exclude: Vec<u8>,
     shallow: Option<Vec<u8>>,
     person: Person,
+    /// The project's files, where there is no git.
+    directory: Option<KeptDirectory>,
 }
 
 impl Origin {
-    fn read(project: &Project) -> Result<Self, WorkspaceFault> {
+    fn read(
+        project: &Project,
+        opening: &Opening,
+        denied: &Matcher<'_>,
+    ) -> Result<Self, WorkspaceFault> {
+        if !project.is_git() {
+            let rules = (denied, opening.binds.as_slice());
+            let directory = directory::keep(project.root(), &opening.session, rules)?;
+            return Ok(Self {
+                refs: Refs { head: Vec::new(), commit: None, rows: Vec::new() },
+                objects: vec![directory.objects.clone()],
+                exclude: Vec::new(),
+                shallow: None,
+                person: Person::default(),
+                directory: Some(directory),
+            });
+        }
         let common = project.common_dir();
         let exclude = read_if_there(common, "info/exclude", EXCLUDE_BYTES_MAX)?;
         Ok(Self {
@@ -147,7 +179,15 @@ impl Origin {
             exclude: exclude.unwrap_or_default(),
             shallow: read_if_there(common, "shallow", SHALLOW_BYTES_MAX)?,
             person: person(project)?,
+            directory: None,
         })
+    }
+
+    fn contents(&self) -> Contents {
+        match self.directory {
+            Some(_) => Contents::Directory,
+            None => Contents::Repository,
+        }
     }
 }
 
@@ -172,7 +212,7 @@ fn make_git_directory(
     (tracked, untracked): (&[PathBuf], &[PathBuf]),
 ) -> Result<(), WorkspaceFault> {
     let git_dir = session.join("git");
-    let contents = Contents {
+    let contents = inside::Contents {
         refs: &origin.refs,
         facts: &project.facts,
         person: &origin.person,
@@ -203,8 +243,8 @@ pub(crate) fn base(
     store: &Path,
     record: &Record,
 ) -> Result<Base, WorkspaceFault> {
-    let (tree, owner) = (record.base_tree, record.owner);
-    let recipe = Recipe { git: &project.git, store, tree, owner };
+    let (tree, owner, contents) = (record.base_tree, record.owner, record.contents);
+    let recipe = Recipe { git: &project.git, store, tree, owner, contents };
     Base::ensure(Path::new(&record.cache), &recipe)
 }
 
@@ -296,7 +336,12 @@ pub(crate) fn snapshot(
     let exclude = files::read_bounded(&exclude, EXCLUDE_BYTES_MAX)
         .map_err(|source| SnapshotFault::Read { path: String::new(), source })?;
     let snapshot = scan_session(session, record, Some(&exclude))?;
-    let git = checkpoint::keep(&repository(session)?, &session.join("git"), seen)?;
+    let git = match record.contents {
+        Contents::Repository => {
+            checkpoint::keep(&repository(session)?, &session.join("git"), seen)?
+        }
+        Contents::Directory => None,
+    };
     Ok(Snapshot { git: git.map(TreeId), ..snapshot })
 }
 
@@ -355,7 +400,7 @@ pub(crate) fn layout(
     record: &Record,
     bound: &[Bound],
 ) -> Layout {
-    let base = Base::place(Path::new(&record.cache), record.base_tree, record.owner);
+    let base = Base::place(Path::new(&record.cache), record.base_tree, record.key());
     let halves = match record.method {
         Method::Overlay => {
             let halves = session.join(HALVES);
@@ -379,7 +424,10 @@ pub(crate) fn layout(
         read_only: project_file(project).into_iter().collect(),
         shared: shared(project, session, record, bound),
         owner: record.owner,
-        project_git: project.project_git(),
+        project_git: match record.contents {
+            Contents::Repository => project.project_git(),
+            Contents::Directory => ProjectGit::None,
+        },
     }
 }
 

@@ -1,4 +1,4 @@
-//! A git repository on the host, found and looked at without running anything of it.
+//! A project on the host, a git repository or a directory, looked at without running anything of it.
 
 use std::ffi::OsString;
 use std::io;
@@ -24,7 +24,7 @@ pub struct Surroundings {
     pub own_directories: Vec<PathBuf>,
 }
 
-/// A git repository with a working tree.
+/// A git repository with a working tree, or a directory without git.
 #[derive(Debug, Clone)]
 pub struct Project {
     root: PathBuf,
@@ -38,7 +38,8 @@ pub struct Project {
 }
 
 impl Project {
-    /// Finds the project that `start` is in: the top of its git working tree.
+    /// Finds the project that `start` is in: the top of its git working tree, or `start` itself
+    /// where there is no git.
     ///
     /// # Errors
     ///
@@ -52,7 +53,14 @@ impl Project {
             config_home: surroundings.config_home.clone(),
             trusted: Vec::new(),
         };
-        let root = directory(&top_level(&mut git, &start)?)?;
+        let top = match top_level(&mut git, &start) {
+            // A `.git` that git does not know is a repository that is damaged.
+            Err(ProjectFault::NotGit { .. }) if start.join(".git").symlink_metadata().is_err() => {
+                return Ok(Self::plain(start, git));
+            }
+            top => top?,
+        };
+        let root = directory(&top)?;
         if !start.starts_with(&root) {
             return Err(ProjectFault::Elsewhere { path: start, root });
         }
@@ -69,6 +77,20 @@ impl Project {
         let notices = notices(&facts, &common_dir);
         let start = start.strip_prefix(&root).unwrap_or(Path::new("")).to_owned();
         Ok(Self { root, start, git_dir, common_dir, project_git, notices, git, facts })
+    }
+
+    /// A directory that is in no repository.
+    fn plain(root: PathBuf, git: Git) -> Self {
+        let none = root.join(".git");
+        let (git_dir, common_dir, start) = (none.clone(), none, PathBuf::new());
+        let (project_git, facts) = (ProjectGit::None, Facts::default());
+        Self { root, start, git_dir, common_dir, project_git, notices: Vec::new(), git, facts }
+    }
+
+    /// Whether the project is a git repository.
+    #[must_use]
+    pub fn is_git(&self) -> bool {
+        self.project_git != ProjectGit::None
     }
 
     /// The real path of the top of the working tree, with links resolved.
@@ -275,9 +297,30 @@ pub enum Notice {
         paths: Vec<PathBuf>,
     },
 
+    /// There is no git.
+    #[error(
+        "this is no git repository: the session has a copy of the directory as it was at the \
+         start{}",
+        left_out_words(*left_out)
+    )]
+    Directory {
+        /// How many files are not in it.
+        left_out: u64,
+    },
+
     /// The history ends early.
     #[error("this is a shallow clone: the session sees as much of the history as you do")]
     Shallow,
+}
+
+/// Says how many files of a directory are not in a session.
+fn left_out_words(count: u64) -> String {
+    let files = match count {
+        0 => return String::new(),
+        1 => "1 file that is".to_owned(),
+        count => format!("{count} files that are"),
+    };
+    format!(", without {files} special, unreadable, over 1 GiB or changing")
 }
 
 /// The first of some paths, and how many more there are.
@@ -311,8 +354,11 @@ pub enum ProjectFault {
         source: io::Error,
     },
 
-    /// There is no repository.
-    #[error("`{}` is not in a git repository; run `git init` there first", .path.display())]
+    /// Git knows no repository where a `.git` is.
+    #[error(
+        "git knows no repository in `{}`, though a `.git` is there; repair it, or move it away \
+         to work without git", .path.display()
+    )]
     NotGit {
         /// Where the search started.
         path: PathBuf,

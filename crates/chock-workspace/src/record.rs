@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::BaseFacts;
+use crate::base::{BaseFacts, Contents, Key};
 use crate::{Method, Owner, TreeId, WorkspaceFault, files};
 
 /// The version that this program writes and reads.
@@ -36,6 +36,12 @@ pub(crate) struct Record {
     /// Those of them that review can carry back: they are in every snapshot.
     #[serde(default)]
     pub(crate) carried: Vec<OsString>,
+    /// What the base is a copy of.
+    #[serde(default)]
+    pub(crate) contents: Contents,
+    /// How many files of a directory without git are not in its base.
+    #[serde(default)]
+    pub(crate) left_out: u64,
 }
 
 /// The parts of a [`Record`] that are known at the start.
@@ -51,6 +57,8 @@ pub(crate) struct Beginning<'a> {
     pub(crate) covered: &'a [PathBuf],
     pub(crate) copied: &'a [PathBuf],
     pub(crate) carried: &'a [PathBuf],
+    pub(crate) contents: Contents,
+    pub(crate) left_out: u64,
 }
 
 impl Record {
@@ -70,7 +78,14 @@ impl Record {
             covered: strings(beginning.covered),
             copied: strings(beginning.copied),
             carried: strings(beginning.carried),
+            contents: beginning.contents,
+            left_out: beginning.left_out,
         }
+    }
+
+    /// Which of the bases of a tree is this one's.
+    pub(crate) fn key(&self) -> Key {
+        (self.owner, self.contents)
     }
 
     fn path(session: &Path) -> PathBuf {

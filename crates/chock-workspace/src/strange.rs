@@ -20,6 +20,9 @@ impl Project {
     ///
     /// [`WorkspaceFault`]: what is named cannot be read, or is no store.
     pub fn strange_objects(&self) -> Result<Vec<PathBuf>, WorkspaceFault> {
+        if !self.is_git() {
+            return Ok(Vec::new());
+        }
         let common = self.common_dir();
         let real = common.canonicalize().map_err(files::fault("find", common))?;
         if !real.starts_with(self.root()) && self.is_known_outside() {

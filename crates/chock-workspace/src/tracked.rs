@@ -19,6 +19,9 @@ pub(crate) struct Tracked {
 impl Tracked {
     /// Reads the index of `project`. `store` is a git directory of Chock's own.
     pub(crate) fn read(project: &Project, store: &Path) -> Result<Self, WorkspaceFault> {
+        if !project.is_git() {
+            return Ok(Self { index: Vec::new() });
+        }
         dirty::link_shared_index(project.git_dir(), store)?;
         let index = project.git_dir().join("index");
         let own = Own { git_dir: store, work_tree: project.root(), index: &index };

@@ -6,15 +6,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::base::BaseFacts;
-use crate::checkpoint::Seen;
+use crate::base::{BaseFacts, Contents};
+use crate::collect::Seen;
 use crate::record::Record;
 use crate::store::NOTES;
 use crate::wishes::{self, Made};
 use crate::{
-    Bind, CoverRow, Covered, Forking, Layout, Method, Notice, Owner, Project, Snapshot,
-    SnapshotFault, Store, StoreFault, TreeId, bare, dirty, fork, leftovers, make, notes, remove,
-    size,
+    Bind, CoverRow, Covered, Forking, Layout, Method, Notice, Owner, Project, SNAPSHOT_BYTES_MAX,
+    SNAPSHOT_FILES_MAX, Snapshot, SnapshotFault, Store, StoreFault, TreeId, bare, dirty, fork,
+    leftovers, make, notes, remove, size,
 };
 
 /// How to make a workspace.
@@ -84,7 +84,8 @@ impl Workspace {
     /// # Errors
     ///
     /// [`WorkspaceFault::Missing`] when the other has no workspace, [`WorkspaceFault::NotKept`]
-    /// when the snapshot is not in it, and others.
+    /// when the snapshot is not in it, [`WorkspaceFault::NoGitKept`] when that has no git
+    /// directory where the project has one, and others.
     pub fn fork(project: &Project, forking: &Forking) -> Result<Self, WorkspaceFault> {
         Self::new(project, &forking.session, || fork::all(project, forking))
     }
@@ -155,9 +156,12 @@ impl Workspace {
         let layout = make::layout(project, &session, &record, &sights.bound);
         let mut notices = project.notices().to_vec();
         notices.extend(sights.notices);
+        if record.contents == Contents::Directory {
+            notices.push(Notice::Directory { left_out: record.left_out });
+        }
         let objects = record.objects.iter().map(PathBuf::from);
         let elsewhere: Vec<_> = objects.filter(|host| !host.starts_with(project.root())).collect();
-        if !elsewhere.is_empty() {
+        if !elsewhere.is_empty() && record.contents == Contents::Repository {
             notices.push(Notice::ObjectsElsewhere { paths: elsewhere });
         }
         let BaseFacts { lfs_pointers, submodules } = record.base_facts;
@@ -254,6 +258,9 @@ impl Workspace {
     ///
     /// [`WorkspaceFault::Git`].
     pub fn uncommitted(&self, project: &Project) -> Result<u64, WorkspaceFault> {
+        if self.record.contents == Contents::Directory {
+            return Ok(0);
+        }
         let person = make::person(project)?;
         let paths = dirty::paths(project, self.store.directory(), &person)?;
         Ok(paths.len() as u64)
@@ -382,11 +389,29 @@ pub enum WorkspaceFault {
         why: String,
     },
 
+    /// The snapshot that a fork starts from has the files and not the git directory.
+    #[error(
+        "the turn was kept without its git directory, which was too large, or was kept by an \
+         earlier version; fork at another turn"
+    )]
+    NoGitKept,
+
     /// The snapshot that a fork starts from is not in the store of its parent.
     #[error("the snapshot {tree} is no longer kept; fork at another turn")]
     NotKept {
         /// The snapshot.
         tree: TreeId,
+    },
+
+    /// A directory without git has more in it than a session takes.
+    #[error(
+        "`{}` is no git repository and has more than {} files or {} bytes; start in a smaller \
+         directory, or run `git init` and commit what a session shall have",
+        .path.display(), SNAPSHOT_FILES_MAX, SNAPSHOT_BYTES_MAX
+    )]
+    TooMuch {
+        /// The directory.
+        path: PathBuf,
     },
 
     /// The object store could not be opened.

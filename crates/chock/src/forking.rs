@@ -89,13 +89,6 @@ impl Making<'_> {
         let tree = |text: &String| text.parse().map_err(|fault| Failure::because(&fault));
         let (files, git) = (tree(&turn.snapshot.tree)?, turn.snapshot.git.as_ref());
         let git: Option<TreeId> = git.map(tree).transpose()?;
-        if git.is_none() {
-            return Err(Failure::start(format!(
-                "turn {} was kept without its git directory, which was too large, or was kept by \
-                 an earlier version: fork at another turn",
-                body.turn
-            )));
-        }
         let opened = house::open_quiet_log(self.program, self.found, self.settings)?;
         self.begin(&opened.pen, &body, carried)?;
         let denied = &self.settings.effective.denied;

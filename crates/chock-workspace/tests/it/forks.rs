@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use chock_workspace::{Forking, Method, Snapshot, Workspace, WorkspaceFault};
+use chock_workspace::{BindMode, Forking, Method, Snapshot, Workspace, WorkspaceFault};
 
 use crate::yard::{Yard, changes, list, put, rows, top, whiteout};
 
@@ -205,6 +205,8 @@ fn what_cannot_be_forked_leaves_nothing() {
     assert!(matches!(attempt(&unknown), WorkspaceFault::NotKept { .. }));
     let unknown = Forking { git: Some(lost), ..good.clone() };
     assert!(matches!(attempt(&unknown), WorkspaceFault::Objects { .. }));
+    let without = Forking { git: None, ..good.clone() };
+    assert!(matches!(attempt(&without), WorkspaceFault::NoGitKept));
     let other = Yard::filled();
     let project = other.find().unwrap();
     let fault = Workspace::fork(&project, &good).unwrap_err();
@@ -214,4 +216,32 @@ fn what_cannot_be_forked_leaves_nothing() {
     let fault = Workspace::fork(&yard.find().unwrap(), &good).unwrap_err();
     assert!(matches!(fault, WorkspaceFault::Exists { .. } | WorkspaceFault::InUse { .. }));
     assert!(Path::new(&good.session).join("workspace.json").exists());
+}
+
+#[test]
+fn copies_that_review_carries_back_are_as_the_turn_left_them() {
+    let yard = Yard::filled();
+    yard.write("target/notes", "the person's\n");
+    yard.write("target/made", "made\n");
+    let bind = |name: &str, mode| chock_workspace::Bind {
+        path: chock_workspace::BindPath::Name(name.into()),
+        mode,
+        required: true,
+    };
+    let binds = vec![bind("target/notes", BindMode::Copy), bind("target/made", BindMode::TempCopy)];
+    let parent = yard.workspace_with(chock_workspace::Opening {
+        binds: binds.clone(),
+        ..yard.opening("one.work")
+    });
+    put(&top(&parent), "target/notes", "the session's\n");
+    put(&top(&parent), "target/made", "the session's\n");
+    let kept = parent.snapshot().unwrap();
+    put(&top(&parent), "target/notes", "later\n");
+    let forking = Forking { binds, ..forking(&yard, "one.work", "two.work", &kept) };
+    let child = Workspace::fork(&yard.find().unwrap(), &forking).unwrap();
+    let read = |name: &str| fs::read_to_string(top(&child).join(name)).unwrap();
+    assert_eq!(read("target/notes"), "the session's\n");
+    assert_eq!(read("target/made"), "made\n", "a copy that is no part of the work is made anew");
+    assert_eq!(child.snapshot().unwrap().tree, kept.tree);
+    assert_eq!(rows(&changes(&child)), ["modified target/notes"]);
 }

@@ -39,6 +39,19 @@ fn a_project_is_found_from_below_and_through_a_link() {
 }
 
 #[test]
+fn a_directory_without_git_is_a_project() {
+    let yard = Yard::filled();
+    let plain = yard.path("plain");
+    fs::create_dir_all(plain.join("sub")).unwrap();
+    for start in [plain.clone(), plain.join("sub")] {
+        let project = Project::find(&start, &yard.surroundings()).unwrap();
+        assert_eq!(project.root(), start.canonicalize().unwrap());
+        assert!(!project.is_git() && project.start() == Path::new(""));
+    }
+    assert!(yard.find().unwrap().is_git());
+}
+
+#[test]
 fn what_is_no_project_is_refused_by_name() {
     let yard = Yard::filled();
     let around = yard.surroundings();
@@ -54,7 +67,9 @@ fn what_is_no_project_is_refused_by_name() {
     says(&yard.path(""), "it holds your home");
     let plain = yard.path("plain");
     fs::create_dir(&plain).unwrap();
-    says(&plain, "git init");
+    fs::create_dir(plain.join(".git")).unwrap();
+    says(&plain, "though a `.git` is there");
+    fs::remove_dir(plain.join(".git")).unwrap();
     says(&yard.project.join(".git"), "git directory");
     yard.git_in(&plain, &["init", "--quiet", "--bare", "bare.git"]);
     says(&plain.join("bare.git"), "bare repository");

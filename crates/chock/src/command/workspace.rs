@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use chock_workspace::{Project, Shelf, remove_tree, size_on_disk};
+use chock_workspace::{Project, Shelf, forget_directory, remove_tree, size_on_disk};
 use serde_json::json;
 
 use super::exec::ExecArgs;
@@ -127,6 +127,7 @@ fn list(program: &Program, terminal: &mut Terminal, args: &WorkspaceArgs) -> Res
             terminal.answer(&format!("hand-back  {session}  {size:>10}  {files} files{state}"))?;
         }
     }
+    total += list_directory(program, terminal, (args, &project))?;
     let bases = size_on_disk(&program.places.cache.join("bases")).unwrap_or(0);
     if args.json {
         terminal.answer(&json!({ "kind": "bases", "bytes": bases }).to_string())?;
@@ -136,6 +137,25 @@ fn list(program: &Program, terminal: &mut Terminal, args: &WorkspaceArgs) -> Res
         terminal.say(Weight::Quiet, &words);
     }
     Ok(Exit::Finished)
+}
+
+/// Lists what is kept of a project without git. Returns its bytes.
+fn list_directory(
+    program: &Program,
+    terminal: &mut Terminal,
+    (args, project): (&WorkspaceArgs, &Project),
+) -> Result<u64, Failure> {
+    let places =
+        [program.places.sessions(project.root()), program.places.executions(project.root())];
+    let sizes = places.iter().map(|place| size_on_disk(&place.join("directory")).unwrap_or(0));
+    let kept = sizes.sum();
+    if kept > 0 && args.json {
+        terminal.answer(&json!({ "kind": "directory", "bytes": kept }).to_string())?;
+    } else if kept > 0 {
+        let what = "the project, without git";
+        terminal.answer(&format!("directory  {what:<26}  {:>10}", bytes(kept)))?;
+    }
+    Ok(kept)
 }
 
 /// Lists the copies that `chock exec --keep` kept, and counts the logs. Returns the bytes of both.
@@ -198,6 +218,7 @@ fn clear_executions(
     for (held, found) in held {
         cleared += Doomed::new(found, held).take_away(&desk, &settings)?;
     }
+    forget_directory(&directory).map_err(|fault| Failure::because(&fault))?;
     Ok(cleared)
 }
 
@@ -218,6 +239,7 @@ fn clear(
         consent(terminal, &question, words.yes)?;
         cleared += size_on_disk(&found.work()).unwrap_or(0);
         remove_tree(&found.work()).map_err(|fault| Failure::because(&fault))?;
+        forget_directory(&sessions).map_err(|fault| Failure::because(&fault))?;
     }
     if words.executions {
         cleared += clear_executions(program, terminal, (&project, words.yes))?;

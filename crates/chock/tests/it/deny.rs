@@ -22,7 +22,7 @@ const RULES: &str = r#".{
 "#;
 
 /// A project with secrets in tracked, ignored and linked files, and rules that deny them.
-fn secrets() -> Yard {
+pub(crate) fn secrets() -> Yard {
     let yard = Yard::new();
     yard.write("secret.env", "hunter2 tracked\n");
     yard.write("keys/server.pem", "hunter2 key\n");
@@ -43,12 +43,12 @@ fn both() -> [Yard; 2] {
     [secrets(), secrets().as_plain_user()]
 }
 
-fn command(script: &str) -> Value {
+pub(crate) fn command(script: &str) -> Value {
     json!({ "name": "run_command", "input": { "command": script } })
 }
 
 /// Has the agent make these calls, one a turn, and returns their outcomes.
-fn outcomes(yard: &Yard, calls: &[Value]) -> Vec<Value> {
+pub(crate) fn outcomes(yard: &Yard, calls: &[Value]) -> Vec<Value> {
     let mut turns: Vec<_> = calls.iter().map(|call| json!({ "tools": [call] })).collect();
     turns.push(json!({ "text": "done" }));
     scripted(yard, &json!({ "turns": turns }));
@@ -59,7 +59,7 @@ fn outcomes(yard: &Yard, calls: &[Value]) -> Vec<Value> {
 }
 
 /// Ways to a denied file's content from a shell. Each prints it when nothing is in the way.
-const ATTEMPTS: [&str; 30] = [
+pub(crate) const ATTEMPTS: [&str; 30] = [
     "cat secret.env",
     "true && cat secret.env",
     "cd src && cat ../secret.env",

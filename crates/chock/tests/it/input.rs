@@ -81,9 +81,15 @@ fn a_message_comes_from_a_pipe_too() {
 fn what_is_no_project_is_refused_by_name() {
     let yard = Yard::bare();
     simple(&yard);
-    check(&yard, yard.chock(&["run", "x"]), &["git", "init"]);
     check(&yard, yard.chock(&["run", "--project", "/", "x"]), &["/"]);
     check(&yard, yard.chock(&["run", "--project", "/no/such/place", "x"]), &["/no/such/place"]);
+    for place in ["/etc", "/usr", "/proc/self", "/dev", "/sys"] {
+        check(&yard, yard.chock(&["run", "--project", place, "x"]), &["cannot be a project"]);
+    }
+    for place in ["home", "home/.config/chock", "."] {
+        let ran = yard.chock(&["run", "--project", yard.path(place).to_str().expect("text"), "x"]);
+        check(&yard, ran, &["cannot be a project", "home"]);
+    }
     for place in ["home", "home/.config/chock"] {
         let path = yard.path(place);
         let init = Command::new("git").args(["init", "-q"]).arg(&path).status().expect("git");

@@ -18,6 +18,7 @@ mod kill;
 mod machine;
 mod observe;
 mod organisation;
+mod plain;
 mod planted;
 mod policy;
 mod review;

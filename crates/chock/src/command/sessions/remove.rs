@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chock_log::{Held, Running};
 use chock_policy::Decision;
-use chock_workspace::{remove_tree, size_on_disk};
+use chock_workspace::{forget_directory, remove_tree, size_on_disk};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -246,6 +246,9 @@ impl Doomed {
         fs::remove_file(&found.log).map_err(|fault| {
             Failure::fault(format!("cannot remove {}: {fault}", found.log.display()))
         })?;
+        // What a project without git keeps beside its sessions is needed by none any more.
+        forget_directory(found.log.parent().unwrap_or(Path::new("/")))
+            .map_err(|fault| Failure::because(&fault))?;
         drop(held);
         Ok(size)
     }
