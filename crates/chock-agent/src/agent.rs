@@ -35,6 +35,10 @@ pub struct House<'a> {
 pub struct Agent<'a> {
     pub(crate) house: House<'a>,
     pub(crate) schemas: Vec<ToolSchema>,
+    /// Whether room is made before the first request, needed or not.
+    pub(crate) compacts: bool,
+    /// Up to how many entries no room could be made.
+    pub(crate) no_room_at: usize,
 }
 
 /// How a run ended.
@@ -74,7 +78,13 @@ impl<'a> Agent<'a> {
     #[must_use]
     pub fn new(house: House<'a>) -> Self {
         let schemas = house.tools.schemas();
-        Self { house, schemas }
+        Self { house, schemas, compacts: false, no_room_at: 0 }
+    }
+
+    /// Has earlier turns replaced by a summary before the first request.
+    #[must_use]
+    pub fn compacting(self, compacts: bool) -> Self {
+        Self { compacts, ..self }
     }
 
     /// Adds the person's words, if there are any, and does what the session owes until it owes
@@ -126,6 +136,7 @@ impl<'a> Agent<'a> {
                     if let Some(reason) = reached {
                         return Ok(Finish::new(reason, ""));
                     }
+                    self.make_room()?;
                     self.ask_model()?;
                 }
                 Next::Done(reason) => return Ok(Finish::new(reason, self.explanation())),

@@ -1,31 +1,132 @@
 //! The conversation as a model is sent it.
 
-use chock_log::{Entry, Session, ToolSchema};
+use chock_log::{CompactionBody, Entry, ModelMessage, Part, Seq, Session, ToolSchema};
 use chock_provider::{Context, Message};
 
 /// How a fact from Chock is told apart from a person's words.
-const NOTICE_PREFIX: &str = "[chock] ";
+pub(crate) const NOTICE_PREFIX: &str = "[chock] ";
+
+/// What stands before the words that replace earlier turns.
+pub(crate) const LEFT_OUT: &str = "Earlier turns are left out. What happened in them:";
+
+/// How many bytes of text are a token, cautiously: code has more tokens than prose.
+pub(crate) const BYTES_A_TOKEN: u64 = 3;
+
+/// How much of a shortened result is told: its beginning and its end, in bytes.
+const HEAD_BYTES: usize = 400;
+const TAIL_BYTES: usize = 200;
 
 /// Turns a folded session into a request.
 #[must_use]
 pub(crate) fn context(session: &Session, system: &str, tools: &[ToolSchema]) -> Context {
-    // Every wire refuses an empty reply in a history, and one that says nothing says nothing.
-    let told = |entry: &&Entry| !matches!(entry, Entry::Model(reply) if reply.is_empty());
-    let entries = session.entries.iter().map(|(_, entry)| entry);
-    let messages = entries.filter(told).map(message).collect();
+    let messages = messages(session, session.compaction.as_ref());
     Context { system: system.to_owned(), messages, tools: tools.to_vec(), max_output_tokens: None }
 }
 
-fn message(entry: &Entry) -> Message {
+/// Returns the conversation as it is told under a compaction.
+///
+/// The person's first words and their last stay word for word, whatever is left out.
+pub(crate) fn messages(session: &Session, compaction: Option<&CompactionBody>) -> Vec<Message> {
+    let none = Seq(0);
+    let (through, shortened) = compaction.map_or((none, none), |it| (it.through, it.shortened));
+    let mut messages = Vec::new();
+    if let Some(compaction) = compaction.filter(|it| it.through > none) {
+        let left_out = session.entries.iter().take_while(|(seq, _)| *seq <= through);
+        let words: Vec<_> = left_out.filter_map(|(_, entry)| persons(entry)).collect();
+        messages.extend(words.first().map(|text| user(text)));
+        let summary = &compaction.summary;
+        messages.push(user(&format!("{NOTICE_PREFIX}{LEFT_OUT}\n\n{summary}")));
+        let later =
+            session.entries.iter().any(|(seq, entry)| *seq > through && persons(entry).is_some());
+        messages.extend(words.iter().skip(1).next_back().filter(|_| !later).map(|text| user(text)));
+    }
+    // Every wire refuses an empty reply in a history, and one that says nothing says nothing.
+    let told = |entry: &Entry| !matches!(entry, Entry::Model(reply) if reply.is_empty());
+    for (seq, entry) in session.entries.iter().filter(|(seq, _)| *seq > through) {
+        if told(entry) {
+            messages.push(message(entry, *seq <= shortened));
+        }
+    }
+    messages
+}
+
+/// Returns the words of an entry, if they are the person's.
+fn persons(entry: &Entry) -> Option<&str> {
     match entry {
-        Entry::User(text) => Message::User { text: text.clone() },
-        Entry::Notice(text) => Message::User { text: format!("{NOTICE_PREFIX}{text}") },
+        Entry::User(text) => Some(text),
+        Entry::Model(_) | Entry::Result { .. } | Entry::Notice(_) => None,
+    }
+}
+
+fn user(text: &str) -> Message {
+    Message::User { text: text.to_owned() }
+}
+
+fn message(entry: &Entry, is_shortened: bool) -> Message {
+    match entry {
+        Entry::User(text) => user(text),
+        Entry::Notice(text) => user(&format!("{NOTICE_PREFIX}{text}")),
         Entry::Model(message) => Message::Model(message.clone()),
         Entry::Result { call, tool, outcome } => Message::Result {
             call: call.clone(),
             tool: tool.clone(),
-            text: outcome.text.clone(),
+            text: match is_shortened {
+                true => ends_of(&outcome.text, (HEAD_BYTES, TAIL_BYTES)),
+                false => outcome.text.clone(),
+            },
             is_error: outcome.is_error(),
         },
     }
+}
+
+/// Returns the beginning and the end of a text, and says what is left out between.
+pub(crate) fn ends_of(text: &str, (head, tail): (usize, usize)) -> String {
+    let (start, end) = (text.floor_char_boundary(head), text.len().saturating_sub(tail));
+    let end = text.ceil_char_boundary(end);
+    if end <= start + NOTICE_PREFIX.len() + 40 {
+        return text.to_owned();
+    }
+    let left_out = end - start;
+    format!(
+        "{}\n{NOTICE_PREFIX}{left_out} bytes are left out here\n{}",
+        &text[..start],
+        &text[end..]
+    )
+}
+
+/// Returns how many bytes of text a request has, tools and system included.
+pub(crate) fn bytes(context: &Context) -> u64 {
+    let tools = context.tools.iter().map(|tool| {
+        let parameters = tool.parameters.to_string().len();
+        tool.name.len() + tool.description.len() + parameters
+    });
+    let messages = bytes_of(&context.messages);
+    let rest = tools.sum::<usize>() + context.system.len();
+    messages + u64::try_from(rest).unwrap_or(u64::MAX)
+}
+
+/// Returns how many bytes of text messages have.
+pub(crate) fn bytes_of(messages: &[Message]) -> u64 {
+    let bytes = messages.iter().map(|message| match message {
+        Message::User { text } => text.len(),
+        Message::Model(message) => spoken(message),
+        Message::Result { call, tool, text, .. } => call.len() + tool.len() + text.len(),
+    });
+    u64::try_from(bytes.sum::<usize>()).unwrap_or(u64::MAX)
+}
+
+fn spoken(message: &ModelMessage) -> usize {
+    let parts = message.parts.iter().map(|part| match part {
+        Part::Text(text) => text.len(),
+        Part::Thinking(thinking) => {
+            thinking.text.len() + thinking.signature.as_deref().map_or(0, str::len)
+        }
+        Part::Call(call) => call.id.len() + call.name.len() + call.arguments.len(),
+    });
+    parts.sum()
+}
+
+/// Returns how many bytes of text an entry has.
+pub(crate) fn bytes_of_entry(entry: &Entry) -> u64 {
+    bytes_of(&[message(entry, false)])
 }

@@ -18,16 +18,19 @@
 mod agent;
 mod bounds;
 mod context;
+mod fill;
 mod next;
 mod promise;
 mod prompt;
 mod reviews;
+mod room;
 mod seams;
 mod tasks;
 mod turn;
 
 pub use agent::{Agent, Finish, House};
 pub use bounds::{Bounds, Budget};
+pub use fill::Fill;
 pub use next::{Next, next};
 pub use prompt::{Facts, Instruction, system_prompt};
 pub use seams::{Errands, Sight, Stop};

@@ -5,6 +5,7 @@ use chock_log::{
     Delta, EndReason, Ended, Event, FinishedBody, LogError, OpenApproval, Outcome, Permit,
     RetryBody, StartedBody, ToolCall, UsageBody, holds_marker,
 };
+use chock_provider::{Context, ProviderFault, Reply};
 use chock_tools::{Program, Proposed, Reading};
 
 use crate::agent::{Agent, Finish, words};
@@ -14,10 +15,35 @@ use crate::seams::Sight;
 
 impl Agent<'_> {
     /// Asks the model for one reply and records it.
+    ///
+    /// A conversation that is too long for the model is made shorter once, and asked again.
     pub(crate) fn ask_model(&mut self) -> Result<(), Finish> {
+        let mut may_fold = true;
+        let reply = loop {
+            let (system, schemas) = (&self.house.system, &self.schemas);
+            let context = self.house.pen.session(|session| context(session, system, schemas));
+            match self.ask(&context, true)? {
+                Ok(reply) => break reply,
+                Err(ProviderFault::ContextTooLong { .. }) if may_fold && self.fold()? => {
+                    may_fold = false;
+                }
+                Err(fault) => return Err(Finish::new(fault.end_reason(), words(&fault))),
+            }
+        };
+        let model = reply.message.model.clone();
+        self.record(Event::Usage(UsageBody { model, tokens: reply.tokens, cost: reply.cost }))?;
+        self.record(Event::Model(reply.message))?;
+        self.end_turn_if_complete()
+    }
+
+    /// Sends one request. Waits are records; words are seen by the person where they are for
+    /// them.
+    pub(crate) fn ask(
+        &mut self,
+        context: &Context,
+        is_seen: bool,
+    ) -> Result<Result<Reply, ProviderFault>, Finish> {
         let house = &mut self.house;
-        let (system, schemas) = (&house.system, &self.schemas);
-        let context = house.pen.session(|session| context(session, system, schemas));
         let (pen, watcher) = (&house.pen, &mut house.watcher);
         let mut unwritten: Option<LogError> = None;
         let mut deltas = |delta: Delta| {
@@ -26,17 +52,15 @@ impl Agent<'_> {
                 let retry = Event::Retry(RetryBody { attempt, seconds, reason });
                 unwritten = unwritten.take().or(pen.write(retry).err());
             }
-            watcher(Sight::Delta(&delta));
+            if is_seen || matches!(delta, Delta::Waiting { .. }) {
+                watcher(Sight::Delta(&delta));
+            }
         };
-        let reply = house.model.reply(&context, &mut deltas, &house.stop.model);
-        if let Some(fault) = unwritten {
-            return Err(Finish::log_failed(&fault));
+        let reply = house.model.reply(context, &mut deltas, &house.stop.model);
+        match unwritten {
+            Some(fault) => Err(Finish::log_failed(&fault)),
+            None => Ok(reply),
         }
-        let reply = reply.map_err(|fault| Finish::new(fault.end_reason(), words(&fault)))?;
-        let model = reply.message.model.clone();
-        self.record(Event::Usage(UsageBody { model, tokens: reply.tokens, cost: reply.cost }))?;
-        self.record(Event::Model(reply.message))?;
-        self.end_turn_if_complete()
     }
 
     /// Answers one call: judges it, does it, records how it came out.

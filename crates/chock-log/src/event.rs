@@ -462,8 +462,14 @@ pub struct TitleBody {
 pub struct CompactionBody {
     /// What stands for the older turns.
     pub summary: String,
-    /// The last record that the summary covers.
+    /// The last record that the summary covers; 0 when there is no summary.
     pub through: Seq,
+    /// The last record whose result the model is told shortened; 0 for none.
+    #[serde(default)]
+    pub shortened: Seq,
+    /// The model that wrote the summary; empty when Chock did.
+    #[serde(default)]
+    pub written_by: String,
 }
 
 /// Body of `retry`.

@@ -51,7 +51,11 @@ impl Session {
             }
             Event::Plan(body) => self.plan = body.clone(),
             Event::Title(body) => self.title = Some(body.title.clone()),
-            Event::Compaction(body) => self.compaction = Some(body.clone()),
+            Event::Compaction(body) => {
+                self.compaction = Some(body.clone());
+                // It counted a request that is sent no more.
+                self.last_input = None;
+            }
             Event::Notice(body) => self.absorb_notice(seq, body),
             Event::Ended(body) => self.ended = Some(body.clone()),
             Event::Promise(body) => self.absorb_promise(body),

@@ -262,7 +262,8 @@ impl Carrying {
                 .then_some(Event::Undone(CarriedBody { approval: None, ..body })),
             Event::Compaction(body) => {
                 let through = self.last_place_up_to(body.through);
-                Some(Event::Compaction(CompactionBody { through, ..body }))
+                let shortened = self.last_place_up_to(body.shortened);
+                Some(Event::Compaction(CompactionBody { through, shortened, ..body }))
             }
             Event::Notice(body) => {
                 let reviews = body.reviews.iter().filter_map(|seq| self.places.get(seq).copied());

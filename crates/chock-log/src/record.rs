@@ -17,7 +17,9 @@ pub const HEADER: &str = r#"{"chock_log":1}"#;
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
 /// The place of a record in its log: 1, 2, 3 ...
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 

@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod exec;
+pub(crate) mod fill;
 pub(crate) mod fork;
 pub(crate) mod policy;
 pub(crate) mod review;
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Redo(undo::UndoArgs),
     /// Show what is kept of sessions and hand-backs, and clear it
     Workspace(workspace::WorkspaceArgs),
+    /// Show what fills the conversation of a session
+    Context(fill::FillArgs),
     /// Show every setting in force and where it comes from
     Config(config::ConfigArgs),
     /// Show what Chock does, on a model that is built in

@@ -56,6 +56,8 @@ pub(crate) struct Plan {
     pub(crate) directory: PathBuf,
     /// Files of instructions that the person named for this run.
     pub(crate) instructions: Vec<PathBuf>,
+    /// Whether earlier turns are summed up first.
+    pub(crate) compacts: bool,
     /// The options as typed, for the record.
     pub(crate) options: Vec<String>,
     /// Whether a person can be asked.
@@ -154,12 +156,13 @@ fn start_and_run(
     let people = people(program, project, &plan, (show, &stop, &board))?;
     let (found, sessions) = (plan.found.clone(), program.places.sessions(project.root()));
     let writing = Writing { pen, granter, stop, people, told };
+    let compacts = plan.compacts;
     let (house, message) = furnish(project, plan, site, writing, show);
     let (pen, direct) = (house.pen.clone(), house.broker.direct());
     let bench = Some(Bench { project: project.clone(), found, sessions, pen, direct });
     let desk = Desk { tasks: house.tools.tasks(), board, bench };
     let control = Control::open(&control_place, desk);
-    let mut agent = Agent::new(house);
+    let mut agent = Agent::new(house).compacting(compacts);
     if let Err(fault) = &control {
         let words = "chock tasks, approve and review cannot reach this session: no control socket";
         warn(show, &format!("{words}: {fault}"));

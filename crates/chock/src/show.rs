@@ -107,7 +107,7 @@ impl Show {
                 let line = format!("· plan: {} of {} steps done", done.count(), body.steps.len());
                 self.say(Weight::Quiet, &line);
             }
-            Event::Reviewed(_) | Event::Promise(_) | Event::Widened(_) => {
+            Event::Reviewed(_) | Event::Promise(_) | Event::Widened(_) | Event::Compaction(_) => {
                 self.governed(&record.event);
             }
             Event::Forked(_)
@@ -122,7 +122,6 @@ impl Show {
             | Event::DiffReviewed(_)
             | Event::Applied(_)
             | Event::Undone(_)
-            | Event::Compaction(_)
             | Event::Retry(_)
             | Event::Notice(_)
             | Event::Ended(_)
@@ -155,6 +154,13 @@ impl Show {
             Event::Promise(PromiseBody { action, ceiling, .. }) => {
                 (Weight::Quiet, format!("· promised: {action} is at most {ceiling}"))
             }
+            Event::Compaction(body) if body.through == chock_log::Seq(0) => {
+                (Weight::Quiet, "· made room: older results are told shortened".to_owned())
+            }
+            Event::Compaction(_) => (
+                Weight::Quiet,
+                "· made room: earlier turns are told as a summary; the log has them all".to_owned(),
+            ),
             Event::Widened(WidenedBody { action, ceiling }) => {
                 (Weight::Warn, format!("· a promise was lifted: {action} is at most {ceiling}"))
             }

@@ -174,7 +174,12 @@ fn records_that_name_others_name_them_in_the_fork() {
         ended(),
         user("first"),
         reply(None),
-        Event::Compaction(CompactionBody { summary: "s".into(), through: Seq(3) }),
+        Event::Compaction(CompactionBody {
+            summary: "s".into(),
+            through: Seq(3),
+            shortened: Seq(2),
+            written_by: "m".into(),
+        }),
         Event::Undone(undone(true)),
         Event::Undone(undone(false)),
         snapshot(1, "a"),

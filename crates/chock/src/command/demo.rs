@@ -118,6 +118,7 @@ fn tell(program: &Program, show: &Arc<Mutex<Show>>, args: &DemoArgs) -> Result<E
         allow_dirty: false,
         directory: project.root().to_owned(),
         instructions: Vec::new(),
+        compacts: false,
         options: vec!["demo".to_owned()],
         asks: false,
     };

@@ -70,6 +70,10 @@ pub(crate) struct Going {
     #[arg(long, value_name = "FILE")]
     instructions: Vec<PathBuf>,
 
+    /// Make room first: have earlier turns told as a summary
+    #[arg(long)]
+    compact: bool,
+
     /// Stop after this many replies of the model
     #[arg(long, value_name = "COUNT")]
     max_turns: Option<u32>,
@@ -179,6 +183,7 @@ fn prepare(
             project.root().to_owned()
         },
         instructions: instructions(program, args),
+        compacts: args.going.compact,
         options: options(args),
         asks: terminal.can_ask && !args.json,
     };
@@ -241,6 +246,9 @@ fn options(args: &RunArgs) -> Vec<String> {
     let mut options = Vec::new();
     if args.allow_dirty {
         options.push("--allow-dirty".to_owned());
+    }
+    if args.going.compact {
+        options.push("--compact".to_owned());
     }
     let named = args.going.instructions.iter();
     options.extend(named.map(|path| format!("--instructions={}", path.display())));

@@ -5,6 +5,7 @@ mod ask;
 mod binds;
 mod cases;
 mod commands;
+mod compaction;
 mod denials;
 mod deny;
 mod disk;
