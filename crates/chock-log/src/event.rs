@@ -418,6 +418,35 @@ pub struct CarriedBody {
     /// Why it was not done.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// What it did to refs, where commits were carried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<CommitsBody>,
+}
+
+/// What a carrying of commits did to refs: in `apply.done` and `undo.done`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitsBody {
+    /// How many commits there are.
+    pub count: u64,
+    /// The ref that keeps them, whole.
+    #[serde(rename = "ref")]
+    pub kept: String,
+    /// The session's last commit.
+    pub head: String,
+    /// `merge`, `rebase`, `squash` or `park`.
+    pub mode: String,
+    /// The branch that moved, whole; empty when none did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub branch: String,
+    /// The commit that the branch left.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub from: String,
+    /// The commit that it is on now.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub to: String,
+    /// Why no branch moved.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub parked: String,
 }
 
 /// Body of `plan.updated`.

@@ -49,11 +49,11 @@ pub use chock_policy::Action;
 pub use courier::{AuditGap, Courier};
 pub use error::LogError;
 pub use event::{
-    AnswerBody, AskedBody, CarriedBody, CompactionBody, ConfigBody, DiffReviewedBody, EndReason,
-    EndedBody, Event, FinishedBody, ForkBody, Grounds, NoticeBody, PlanBody, PlanStatus, PlanStep,
-    PromiseBody, RetryBody, ReviewVerdict, ReviewedBody, ReviewedFile, SnapshotBody, StartBody,
-    StartedBody, TaskFinishedBody, TaskStartedBody, TitleBody, UsageBody, UserBody, WidenedBody,
-    WorkspaceBody,
+    AnswerBody, AskedBody, CarriedBody, CommitsBody, CompactionBody, ConfigBody, DiffReviewedBody,
+    EndReason, EndedBody, Event, FinishedBody, ForkBody, Grounds, NoticeBody, PlanBody, PlanStatus,
+    PlanStep, PromiseBody, RetryBody, ReviewVerdict, ReviewedBody, ReviewedFile, SnapshotBody,
+    StartBody, StartedBody, TaskFinishedBody, TaskStartedBody, TitleBody, UsageBody, UserBody,
+    WidenedBody, WorkspaceBody,
 };
 pub use fork::{Branch, BranchFault, Hang, KeptTurn};
 pub use id::SessionId;

@@ -328,6 +328,11 @@ impl<'a> Carrier<'a> {
         kept
     }
 
+    /// Whether any file moves.
+    pub(crate) fn has_moves(&self) -> bool {
+        self.moves().next().is_some()
+    }
+
     /// What is to be done, each with its index in the step.
     fn moves(&self) -> impl DoubleEndedIterator<Item = (usize, &'a Move)> + use<'a> {
         let skip = self.skip.clone();

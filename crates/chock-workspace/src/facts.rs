@@ -17,6 +17,11 @@ impl Facts {
         Self { rows: rows.collect() }
     }
 
+    /// Every row, in order.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        self.rows.iter().map(|(name, value)| (name.as_slice(), value.as_deref()))
+    }
+
     /// The last value of `key`, which is the one in force. Keys are lower case.
     pub(crate) fn last(&self, key: &str) -> Option<&[u8]> {
         let row = self.rows.iter().rev().find(|(name, _)| name == key.as_bytes())?;

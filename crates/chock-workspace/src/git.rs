@@ -1,8 +1,9 @@
 //! Starts git on the host, in a way that nothing of the project acts.
 //!
-//! There are three ways to start it, and no other: to look at a project, with its
-//! own configuration for facts only; in a git directory of Chock's; and to read the
-//! person's own configuration.
+//! There are five ways to start it, and no other: to look at a project, with its
+//! own configuration for facts only; in a git directory of Chock's; the same with the
+//! person's program for signatures; to read the person's own configuration; and to add
+//! objects to a project and move its refs and its index, which is part of a permitted act.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -110,6 +111,45 @@ impl Git {
             .env("GIT_DIR", own.git_dir)
             .env("GIT_WORK_TREE", own.work_tree)
             .env("GIT_INDEX_FILE", own.index)
+            .args(args);
+        finish(command, input)
+    }
+
+    /// Makes a commit in a git directory of Chock's that the person's own program signs.
+    pub(crate) fn sign(
+        &self,
+        own: &Own<'_>,
+        variables: &[(OsString, OsString)],
+        args: &[OsString],
+        message: &[u8],
+    ) -> Result<Vec<u8>, GitFault> {
+        let mut command = self.command();
+        command
+            .current_dir(own.work_tree)
+            .env("GIT_DIR", own.git_dir)
+            .env("GIT_WORK_TREE", own.work_tree)
+            .env("GIT_INDEX_FILE", own.index)
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            .args(args);
+        if let Some(home) = &self.home {
+            command.env("HOME", home);
+        }
+        finish(command, Some(message))
+    }
+
+    /// Changes objects, refs or the index of the project at `root`, for an act that is permitted.
+    pub(crate) fn change(
+        &self,
+        root: &Path,
+        (name, email): (&OsStr, &OsStr),
+        args: &[&str],
+        input: Option<&[u8]>,
+    ) -> Result<Vec<u8>, GitFault> {
+        let mut command = self.command();
+        command
+            .current_dir(root)
+            .env("GIT_COMMITTER_NAME", name)
+            .env("GIT_COMMITTER_EMAIL", email)
             .args(args);
         finish(command, input)
     }

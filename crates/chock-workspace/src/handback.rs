@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::carrier::Carrier;
+use crate::branch::{GitMove, Mover, RefMove};
+use crate::carrier::{Carrier, Stopped};
 use crate::shelf::Journal;
 use crate::step::{Move, Side, Step, StepState};
-use crate::{HandBackFault, JsonBytes, Project, Shelf, TreeId};
+use crate::{HandBackFault, JsonBytes, LandingMode, Parked, Project, Shelf, TreeId};
 
 /// The most paths that the record of an approval names. A digest covers all of them.
 const RECORDED_MAX: usize = 2_000;
@@ -101,10 +102,29 @@ impl HandBack {
         (self.step.base, self.step.tree)
     }
 
-    /// Whether there is nothing to write.
+    /// Whether there is nothing to write, and no ref to move.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.moves().next().is_none()
+        self.moves().next().is_none() && self.step.git.is_none()
+    }
+
+    /// What it does to refs, when commits are carried.
+    #[must_use]
+    pub fn refs(&self) -> Option<Moved> {
+        let to = self.direction.side();
+        let git = self.step.git.as_ref()?;
+        let moved = |moved: &RefMove| MovedRef {
+            name: moved.name.clone(),
+            from: moved.at(to.other()).map(str::to_owned),
+            to: moved.at(to).map(str::to_owned),
+        };
+        Some(Moved {
+            kept: moved(&git.kept),
+            branch: git.branch.as_ref().map(moved),
+            mode: git.mode,
+            parked: git.parked,
+            commits: git.commits,
+        })
     }
 
     /// SHA-256 over every path with its content before and after, lower hex.
@@ -129,9 +149,36 @@ impl HandBack {
     }
 }
 
+/// What a hand-back of commits does to refs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// The ref that keeps the session's commits.
+    pub kept: MovedRef,
+    /// The branch they land on.
+    pub branch: Option<MovedRef>,
+    /// How they land.
+    pub mode: LandingMode,
+    /// Why they do not.
+    pub parked: Option<Parked>,
+    /// How many they are.
+    pub commits: u64,
+}
+
+/// One ref, and the commits it goes from and to. `None` where there is no ref.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovedRef {
+    /// Its whole name.
+    pub name: String,
+    /// What it names before, in 40 hexadecimal digits.
+    pub from: Option<String>,
+    /// What it names afterwards.
+    pub to: Option<String>,
+}
+
 impl Act for HandBack {
     fn record(&self) -> Value {
         json!({
+            "git": self.step.git.as_ref().map(GitMove::record),
             "kind": "hand_back",
             "direction": self.direction.word(),
             "step": self.step.number,
@@ -192,9 +239,12 @@ fn carry(act: HandBack, shelf: &mut Shelf, project: &Project) -> Result<Carried,
     (shelf.instant)();
     shelf.begin(&journal)?;
     let mut carrier = Carrier::open(project.root(), &steps, &step, &journal)?;
-    if let Err(stopped) = carrier.carry(&mut shelf.instant) {
+    let (to, pack) = (direction.side(), GitMove::pack(&steps, step.number));
+    let mover = step.git.as_ref().map(|git| Mover { project, git, to, pack });
+    if let Err(stopped) = together(&mut carrier, mover.as_ref(), &mut shelf.instant) {
         (shelf.instant)();
-        let others = carrier.roll_back();
+        let mut others = mover.as_ref().map(Mover::back).unwrap_or_default();
+        others.extend(carrier.roll_back());
         let kept = carrier.clean(shelf.directory());
         return Ok(Carried::Nothing { path: stopped.path, why: stopped.why, others, kept });
     }
@@ -207,8 +257,11 @@ fn carry(act: HandBack, shelf: &mut Shelf, project: &Project) -> Result<Carried,
         ..step.clone()
     };
     if let Err(fault) = settled.write(&steps) {
-        let _others = carrier.roll_back();
-        let _kept = carrier.clean(shelf.directory());
+        // A branch that was moved stays so, and the journal has the next opener finish it.
+        if mover.is_none() {
+            let _others = carrier.roll_back();
+            let _kept = carrier.clean(shelf.directory());
+        }
         return Err(fault);
     }
     (shelf.instant)();
@@ -216,4 +269,20 @@ fn carry(act: HandBack, shelf: &mut Shelf, project: &Project) -> Result<Carried,
     (shelf.instant)();
     let forgotten = if direction == Direction::Apply { shelf.trim(step.number)? } else { 0 };
     Ok(Carried::Whole { forgotten, kept })
+}
+
+/// Moves refs and files. The branch moves last: from then on the act counts as done.
+fn together(
+    carrier: &mut Carrier<'_>,
+    mover: Option<&Mover<'_>>,
+    instant: &mut dyn FnMut(),
+) -> Result<(), Stopped> {
+    if let Some(mover) = mover {
+        instant();
+        mover.begin()?;
+    }
+    if mover.is_none() || carrier.has_moves() {
+        carrier.carry(instant)?;
+    }
+    mover.map_or(Ok(()), |mover| mover.finish(instant))
 }

@@ -11,7 +11,7 @@
 //!
 //! # Holds
 //!
-//! - The project is only read. Its `.git` never gains or loses a byte.
+//! - The project is only read, until an act is permitted. A session changes no byte of its `.git`.
 //! - Git programs run on the host with a git directory of Chock's own, so that no
 //!   hook, filter or monitor of the project acts.
 //! - Nothing of git that the agent wrote is opened on the host: the upper half is
@@ -25,18 +25,21 @@
 mod bare;
 mod base;
 mod binds;
+mod branch;
 mod carrier;
 mod carry;
 mod change;
 mod checkpoint;
 mod choice;
 mod collect;
+mod commit_text;
 mod compare;
 mod config_text;
 mod copy;
 mod covers;
 mod directory;
 mod dirty;
+mod dock;
 mod expand;
 mod facts;
 mod files;
@@ -52,6 +55,7 @@ mod index;
 mod inside;
 mod json;
 mod keep;
+mod landing;
 mod layout;
 mod leftovers;
 mod links;
@@ -71,9 +75,11 @@ mod refs;
 mod remove;
 mod scan;
 mod shelf;
+mod sign;
 mod size;
 mod snapshot;
 mod split;
+mod stand;
 mod step;
 mod store;
 mod strange;
@@ -88,10 +94,15 @@ pub use change::{ChangeKind, ChangeSet, FileChange, Hunk, HunkId, Line, LineTag,
 pub use choice::{Choice, Take};
 pub use covers::{COVERED_MAX, CoverPath, CoverRow, Covered, Kind, WhenTracked};
 pub use directory::forget_directory;
+pub use dock::{Dock, Docked, Landing};
 pub use flag::{Carriage, Flag};
 pub use fork::Forking;
-pub use handback::{Carried, Direction, HandBack, apply};
+pub use handback::{Carried, Direction, HandBack, Moved, MovedRef, apply};
 pub use json::JsonBytes;
+pub use landing::{
+    COMMITS_MAX, Combination, Combined, LandingMode, OBJECTS_MAX, PACK_BYTES_MAX, Parked,
+    UNPACKED_BYTES_MAX,
+};
 pub use layout::{
     Borrowed, Cover, Halves, Layout, Method, OBJECTS_INSIDE, Owner, ProjectGit, Shared, Sharing,
 };
@@ -106,6 +117,7 @@ pub use snapshot::{
     NOTED_MAX, SNAPSHOT_BYTES_MAX, SNAPSHOT_DEPTH_MAX, SNAPSHOT_FILE_BYTES_MAX, SNAPSHOT_FILES_MAX,
     SkipReason, Skipped, Snapshot, SnapshotFault,
 };
+pub use stand::Stand;
 pub use store::{Store, StoreFault};
 pub use tree::{TreeId, TreeIdFault};
 pub use workspace::{Opening, Start, Workspace, WorkspaceFault};

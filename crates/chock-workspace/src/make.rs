@@ -177,7 +177,7 @@ impl Origin {
             refs: refs::read(project)?,
             objects: objects::directories(&common.join("objects"))?,
             exclude: exclude.unwrap_or_default(),
-            shallow: read_if_there(common, "shallow", SHALLOW_BYTES_MAX)?,
+            shallow: project.shallow()?,
             person: person(project)?,
             directory: None,
         })
@@ -454,6 +454,17 @@ pub(crate) fn project_file(project: &Project) -> Option<Cover> {
     let host = project.root().join(PROJECT_FILE);
     let is_file = host.symlink_metadata().is_ok_and(|found| found.is_file());
     is_file.then(|| Cover { host, name: PathBuf::from(PROJECT_FILE) })
+}
+
+impl Project {
+    /// The list of commits whose parents are not there, for a shallow clone.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceFault::Files`].
+    pub fn shallow(&self) -> Result<Option<Vec<u8>>, WorkspaceFault> {
+        read_if_there(self.common_dir(), "shallow", SHALLOW_BYTES_MAX)
+    }
 }
 
 fn read_if_there(top: &Path, name: &str, max: u64) -> Result<Option<Vec<u8>>, WorkspaceFault> {

@@ -38,7 +38,7 @@ pub(crate) fn trusted_directories(git: &Git) -> Vec<OsString> {
 }
 
 /// Status 1 means that no key matched.
-fn get(git: &Git, directory: &Path, args: &[&str]) -> Result<Facts, GitFault> {
+pub(crate) fn get(git: &Git, directory: &Path, args: &[&str]) -> Result<Facts, GitFault> {
     match git.personal(directory, args) {
         Ok(answer) => Ok(Facts::parse(&answer)),
         Err(GitFault::Failed(failure)) if failure.status == Some(1) => Ok(Facts::default()),

@@ -1,6 +1,7 @@
 //! Says what a hand-back would do to the project, and what stands in its way.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -9,14 +10,16 @@ use git2::{Oid, Repository};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
+use crate::branch::{GitMove, Mover};
+use crate::carrier::Stopped;
 use crate::carry::BARE;
 use crate::image::{Image, ImageKind, There, ancestors, look, open_parent};
 use crate::keep::{LINK, PROGRAM};
 use crate::merge::{self, Merged};
 use crate::step::{Folder, Move, Side, Step};
 use crate::{
-    Carriage, Direction, FileChange, HandBack, HandBackFault, Picked, Project, Shelf, Store, host,
-    image, names, upper,
+    Carriage, ChangeSet, Direction, Dock, Docked, FileChange, HandBack, HandBackFault, Picked,
+    Project, Shelf, Store, TreeId, host, image, names, upper,
 };
 
 /// What a hand-back comes to before anybody approved it.
@@ -84,27 +87,75 @@ impl Shelf {
         })?;
         let top =
             host::open_root(project.root()).map_err(|source| HandBackFault::Place { source })?;
-        let sketch = Sketch { repository: &repository, top, root: project.root(), picked };
-        let mut refused = sketch.not_carried(named);
-        let entries =
-            entries(&picked.changes.files).map_err(|source| HandBackFault::Objects { source })?;
-        let number = self.next_number()?;
-        let steps = self.steps();
-        Step::make(&steps, number)?;
+        let changes = &picked.changes;
+        let sketch = Sketch { repository: &repository, top, root: project.root(), changes };
+        let refused = sketch.not_carried(named);
         let trees = (picked.changes.base, picked.tree);
-        let mut step = Step::new(number, session, trees);
+        let step = self.new_step(session, trees)?;
+        self.fill(Some(sketch), step, refused)
+    }
+
+    /// Plans to carry commits: to the session's ref, and on to the branch where they land.
+    ///
+    /// # Errors
+    ///
+    /// [`HandBackFault`].
+    pub fn plan_commits(
+        &mut self,
+        project: &Project,
+        (dock, session): (&Dock, &str),
+        docked: &Docked,
+    ) -> Result<Planned, HandBackFault> {
+        if !docked.refused.is_empty() {
+            return Ok(Planned::Refused(docked.refused.clone()));
+        }
+        let repository = dock.repository()?;
+        let mut step = self.new_step(session, docked.trees)?;
+        let pack = GitMove::pack(&self.steps(), step.number);
+        let written =
+            fs::write(&pack, &docked.pack).and_then(|()| fs::File::open(&pack)?.sync_all());
+        written.map_err(|source| HandBackFault::files("write", &pack, source))?;
+        step.git = Some(docked.git.clone());
+        let sketch = docked.landing.as_ref().map(|changes| {
+            let top = host::open_root(project.root());
+            let top = top.map_err(|source| HandBackFault::Place { source })?;
+            Ok(Sketch { repository: &repository, top, root: project.root(), changes })
+        });
+        self.fill(sketch.transpose()?, step, Vec::new())
+    }
+
+    fn new_step(&self, session: &str, trees: (TreeId, TreeId)) -> Result<Step, HandBackFault> {
+        let number = self.next_number()?;
+        Step::make(&self.steps(), number)?;
+        Ok(Step::new(number, session, trees))
+    }
+
+    /// Finds out what a step moves, and keeps what that needs.
+    fn fill(
+        &self,
+        sketch: Option<Sketch<'_>>,
+        mut step: Step,
+        mut refused: Vec<Refused>,
+    ) -> Result<Planned, HandBackFault> {
+        let (steps, number) = (self.steps(), step.number);
         let mut settled = Vec::new();
-        for (path, (base, chosen)) in &entries {
-            match sketch.path(path, *base, *chosen, &entries)? {
-                Answer::Settled => settled.push(path.clone()),
-                Answer::Refused(reason, conflict) => {
-                    refused.push(Refused { path: path.clone(), reason, conflict });
+        if let Some(sketch) = &sketch {
+            let entries = entries(&sketch.changes.files)
+                .map_err(|source| HandBackFault::Objects { source })?;
+            for (path, (base, chosen)) in &entries {
+                match sketch.path(path, *base, *chosen, &entries)? {
+                    Answer::Settled => settled.push(path.clone()),
+                    Answer::Refused(reason, conflict) => {
+                        refused.push(Refused { path: path.clone(), reason, conflict });
+                    }
+                    Answer::Wanted(wanted) => keep(&steps, &mut step, path, wanted)?,
                 }
-                Answer::Wanted(wanted) => keep(&steps, &mut step, path, wanted)?,
             }
         }
         if refused.is_empty() {
-            sketch.folders(&mut step)?;
+            if let Some(sketch) = &sketch {
+                sketch.folders(&mut step)?;
+            }
             step.flush(&steps)?;
             step.write(&steps)?;
             let stage = self.stage_name(number, &step);
@@ -166,6 +217,12 @@ impl Shelf {
             {
                 let reason = "it changed since".to_owned();
                 refused.push(Refused { path: change.path.clone(), reason, conflict: None });
+            }
+        }
+        if let Some(git) = &step.git {
+            let pack = GitMove::pack(&self.steps(), step.number);
+            if let Err(Stopped { path, why }) = (Mover { project, git, to, pack }).stands() {
+                refused.push(Refused { path, reason: why, conflict: None });
             }
         }
         if !refused.is_empty() {
@@ -252,7 +309,7 @@ struct Sketch<'a> {
     repository: &'a Repository,
     top: OwnedFd,
     root: &'a Path,
-    picked: &'a Picked,
+    changes: &'a ChangeSet,
 }
 
 impl Sketch<'_> {
@@ -264,7 +321,7 @@ impl Sketch<'_> {
             conflict: None,
         };
         let mut refused = Vec::new();
-        for file in &self.picked.changes.files {
+        for file in &self.changes.files {
             let strictest = file.flags.iter().max_by_key(|flag| flag.carriage());
             let Some(flag) = strictest else {
                 if self.completes_repository(&file.path) {
@@ -300,7 +357,7 @@ impl Sketch<'_> {
                 let path = [directory, b"/", name].concat();
                 let path = path.strip_prefix(b"/").unwrap_or(&path);
                 !matches!(look(self.top.as_fd(), path), Ok(There::Nothing | There::Blocked))
-                    || self.picked.changes.files.iter().any(|file| {
+                    || self.changes.files.iter().any(|file| {
                         file.path == path || file.path.starts_with(&[path, b"/"].concat())
                     })
             };

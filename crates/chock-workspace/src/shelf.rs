@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::branch::{GitMove, Mover};
 use crate::carrier::Carrier;
 use crate::step::{self, Side, Step, StepState};
 use crate::{Direction, Project, TreeId, WorkspaceFault, files, size};
@@ -116,6 +117,15 @@ pub enum HandBackFault {
     Objects {
         /// What the object store said.
         source: git2::Error,
+    },
+
+    /// Git could not do its part.
+    #[error("git cannot {what}: {said}")]
+    Git {
+        /// What was tried, such as `take the commits in`.
+        what: &'static str,
+        /// The last line that git wrote, with odd characters replaced.
+        said: String,
     },
 
     /// The shelf could not be made or locked.
@@ -371,13 +381,26 @@ impl Shelf {
         let steps = self.steps();
         let step = Step::read(&steps, journal.number)?;
         let to = journal.direction.side();
-        let finished = match step.state {
+        let mut finished = match step.state {
             StepState::Done => to == Side::After,
             StepState::Undone => to == Side::Before,
             StepState::Prepared => false,
         };
         let mut carrier = Carrier::open(project.root(), &steps, &step, &journal)?;
+        let pack = GitMove::pack(&steps, step.number);
+        let mover = step.git.as_ref().map(|git| Mover { project, git, to, pack });
+        if let Some(mover) = &mover
+            && !finished
+            && mover.has_passed()?
+        {
+            // What is left then can be done again by hand, and nothing of it holds up the rest.
+            let _moved_since = mover.complete();
+            let state = if to == Side::After { StepState::Done } else { StepState::Undone };
+            Step { state, ..step.clone() }.write(&steps)?;
+            finished = true;
+        }
         if !finished {
+            mover.as_ref().map(Mover::back);
             carrier.roll_back();
         }
         let kept = carrier.clean(&self.directory);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::branch::GitMove;
 use crate::image::Image;
 use crate::{HandBackFault, TreeId, files};
 
@@ -63,6 +64,9 @@ pub(crate) struct Step {
     pub(crate) removable: Vec<Folder>,
     /// Directories that were not there before, the innermost first.
     pub(crate) made: Vec<Folder>,
+    /// What it does to refs and the index, when commits are carried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) git: Option<GitMove>,
 }
 
 /// Which of the two contents of a move.
@@ -109,6 +113,7 @@ impl Step {
             moves: Vec::new(),
             removable: Vec::new(),
             made: Vec::new(),
+            git: None,
         }
     }
 

@@ -78,6 +78,11 @@ impl Store {
         Self { directory: session.join("store"), notes: session.join(NOTES) }
     }
 
+    /// The same for another git directory of Chock's.
+    pub(crate) fn in_directory(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), notes: directory.join(NOTES) }
+    }
+
     /// The git directory.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory

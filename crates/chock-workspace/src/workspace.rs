@@ -14,7 +14,7 @@ use crate::wishes::{self, Made};
 use crate::{
     Bind, CoverRow, Covered, Forking, Layout, Method, Notice, Owner, Project, SNAPSHOT_BYTES_MAX,
     SNAPSHOT_FILES_MAX, Snapshot, SnapshotFault, Store, StoreFault, TreeId, bare, dirty, fork,
-    leftovers, make, notes, remove, size,
+    host, leftovers, make, notes, remove, size, upper,
 };
 
 /// How to make a workspace.
@@ -229,6 +229,24 @@ impl Workspace {
     #[must_use]
     pub fn lock(&self) -> BorrowedFd<'_> {
         self.lock.as_fd()
+    }
+
+    /// Says whether programs of the session wrote objects of git's, and so may have committed.
+    ///
+    /// Only names of directories are looked at.
+    #[must_use]
+    pub fn has_objects(&self) -> bool {
+        let below = |path: &str| {
+            let top = upper::open_top(&self.layout.git_dir).ok()?;
+            let directory = host::open_below(top.as_fd(), Path::new(path)).ok()?;
+            upper::names(directory.as_fd()).ok()
+        };
+        let has_packs = || below("objects/pack").is_none_or(|names| !names.is_empty());
+        match below("objects") {
+            Some(names) => names.iter().any(|name| name.to_bytes().len() == 2) || has_packs(),
+            // Somebody put something else there.
+            None => true,
+        }
     }
 
     /// Keeps the working tree as it is now as an immutable tree.

@@ -18,7 +18,7 @@ use crate::yard::{State, Yard, assert_same, changes, everything, put, text, top}
 pub(crate) struct Field {
     pub(crate) yard: Yard,
     pub(crate) workspace: Workspace,
-    project: Project,
+    pub(crate) project: Project,
     granter: RefCell<Granter>,
 }
 
@@ -34,7 +34,7 @@ impl Field {
         Self::with(yard, workspace)
     }
 
-    fn with(yard: Yard, workspace: Workspace) -> Self {
+    pub(crate) fn with(yard: Yard, workspace: Workspace) -> Self {
         let granter = RefCell::new(granter(&yard.path("state/log.jsonl")));
         Self { project: yard.find().unwrap(), yard, workspace, granter }
     }
@@ -394,7 +394,7 @@ fn any_number_of_steps_go_back_and_forth_until_a_new_one() {
 }
 
 /// Has `save` called at the instant of this number, or at every one.
-fn at(
+pub(crate) fn at(
     shelf: &mut Shelf,
     number: Option<usize>,
     mut save: impl FnMut() + 'static,
@@ -425,7 +425,7 @@ fn instants() -> usize {
 }
 
 /// A few of many, another few each time; all of them when `CHOCK_TEST_LONG` is set.
-fn some_of(all: std::ops::Range<usize>) -> Vec<usize> {
+pub(crate) fn some_of(all: std::ops::Range<usize>) -> Vec<usize> {
     const FEW: usize = 6;
     if std::env::var_os("CHOCK_TEST_LONG").is_some() {
         return all.collect();
@@ -541,13 +541,18 @@ fn a_kill_at_any_instant_ends_in_before_or_after() {
 
 /// Lets another process of this test do the act, and die at the instant.
 fn kill_at(field: Field, direction: &str, number: usize, home: &Path) -> Field {
+    kill_in("carrying_back::carries_until_killed", field, &format!("{direction} {number}"), home)
+}
+
+/// Lets a test in another process act and die.
+pub(crate) fn kill_in(test: &str, field: Field, act: &str, home: &Path) -> Field {
     let Field { yard, workspace, granter, .. } = field;
     drop((workspace, granter));
     let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "--ignored", "carrying_back::carries_until_killed", "--nocapture"])
+        .args(["--exact", "--ignored", test, "--nocapture"])
         .env("CHOCK_TEST_PROJECT", &yard.project)
         .env("CHOCK_TEST_STATE", home.parent().unwrap())
-        .env("CHOCK_TEST_ACT", format!("{direction} {number}"))
+        .env("CHOCK_TEST_ACT", act)
         .output()
         .unwrap();
     let out = String::from_utf8_lossy(&output.stdout);

@@ -14,6 +14,7 @@ mod dirty;
 mod edits;
 mod forks;
 mod git_inside;
+mod landing;
 mod lifetime;
 mod model;
 mod overlay;
