@@ -92,6 +92,7 @@ impl<'a> Agent<'a> {
     pub fn run(&mut self, message: Option<String>) -> Finish {
         let finish = self.work(message).unwrap_or_else(|finish| finish);
         let finish = self.end_tasks(finish);
+        let finish = self.apply_at_the_end(finish);
         let body = EndedBody { reason: finish.reason, detail: finish.detail.clone() };
         let pen = &self.house.pen;
         match pen.write(Event::Ended(body)).and_then(|_| pen.flush()) {

@@ -16,6 +16,7 @@
 //! [`next`], then [`Agent::run`].
 
 mod agent;
+mod apply;
 mod bounds;
 mod context;
 mod fill;
@@ -33,4 +34,4 @@ pub use bounds::{Bounds, Budget};
 pub use fill::Fill;
 pub use next::{Next, next};
 pub use prompt::{Facts, Instruction, system_prompt};
-pub use seams::{Errands, Sight, Stop};
+pub use seams::{Asked, Brought, Errands, Sight, Stop};

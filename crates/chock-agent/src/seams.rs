@@ -1,5 +1,6 @@
 //! What the agent needs done and cannot do itself.
 
+use chock_broker::{Broker, Refusal};
 use chock_log::{Delta, SnapshotBody};
 
 /// Does what a turn's end asks for.
@@ -10,6 +11,37 @@ pub trait Errands {
     ///
     /// Words for a person: why there is no snapshot of this turn.
     fn snapshot(&mut self, turn: u64) -> Result<SnapshotBody, String>;
+
+    /// Carries the agent's commits into the project, when `broker` permits it. The records of it are
+    /// written here.
+    ///
+    /// `asked` is absent at the end of a run.
+    fn apply(&mut self, broker: &mut Broker, asked: Option<&Asked<'_>>) -> Brought;
+}
+
+/// The call that asks for an apply.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Its id.
+    pub call: &'a str,
+    /// Why, in the agent's words.
+    pub reason: &'a str,
+}
+
+/// What became of the agent's commits.
+#[derive(Debug)]
+pub enum Brought {
+    /// There is no commit that the project does not have.
+    Nothing {
+        /// How many files of the copy differ from what the session started from.
+        uncommitted: u64,
+    },
+    /// They were carried, in these words.
+    Done(String),
+    /// They were not, in these words.
+    Not(String),
+    /// The broker refused.
+    Refused(Refusal),
 }
 
 /// What somebody who watches sees besides the records.

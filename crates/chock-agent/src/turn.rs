@@ -84,6 +84,7 @@ impl Agent<'_> {
                 self.finish(call, outcome)
             }
             Proposed::Promise(promise) => self.promise(call, &promise),
+            Proposed::Apply { reason } => self.apply(call, &reason),
             Proposed::Act { proposal, reading } => match self.house.broker.judge(proposal) {
                 Verdict::Permitted(permit) => self.carry_out(call, permit, reading),
                 Verdict::Refused(refusal) => self.finish_refused(call, refusal),

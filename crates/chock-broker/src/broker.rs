@@ -50,6 +50,10 @@ impl Standing {
         Judgement { action, ruling, asking }
     }
 
+    pub(crate) fn denies(&self, tool: &str, action: &Action) -> bool {
+        self.rule_on(&self.table, tool, action).decision == Decision::Deny
+    }
+
     fn rule_on(&self, table: &Table, tool: &str, action: &Action) -> Ruling {
         let Self { lineage, kept, model, .. } = self;
         decide(table, lineage, kept, &Request { action, tool, model })
@@ -145,6 +149,12 @@ impl Broker {
     pub fn direct(&self) -> Direct {
         let (standing, granter) = (self.standing.clone(), self.granter.clone());
         Direct { standing, granter, pen: self.pen.clone() }
+    }
+
+    /// Says whether a rule or a promise denies an action to a tool.
+    #[must_use]
+    pub fn denies(&self, tool: &str, action: &Action) -> bool {
+        self.standing.denies(tool, action)
     }
 
     fn consult<A>(&self, proposal: &Proposal<A>) -> Judgement {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use chock_log::{Act, Granter, Grounds, Pen, Proposal};
-use chock_policy::Decision;
+use chock_policy::{Action, Decision};
 
 use crate::broker::{Standing, permit, refuse, rule};
 use crate::verdict::{Cause, Verdict};
@@ -21,6 +21,12 @@ impl Direct {
     #[must_use]
     pub fn new(standing: Standing, granter: Granter, pen: Pen) -> Self {
         Self { standing, granter: Arc::new(Mutex::new(granter)), pen }
+    }
+
+    /// Says whether a rule denies an action to a tool.
+    #[must_use]
+    pub fn denies(&self, tool: &str, action: &Action) -> bool {
+        self.standing.denies(tool, action)
     }
 
     /// Judges one act, records the answer, and hands over the permit.

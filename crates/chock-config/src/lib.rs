@@ -23,6 +23,7 @@
 
 mod acceptance;
 mod amount;
+mod apply;
 mod audit;
 mod bind;
 mod budget;
@@ -54,6 +55,7 @@ mod word;
 
 pub use acceptance::Acceptances;
 pub use amount::{Amount, AmountFault};
+pub use apply::ApplyMode;
 pub use audit::{SINKS_MAX, Sink, SinkKind};
 pub use bind::{BINDS_MAX, Bind, BindMode};
 pub use budget::{Budget, Cost};

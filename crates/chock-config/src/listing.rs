@@ -5,6 +5,7 @@ use chock_policy::{
 };
 use chock_zon::Spanned;
 
+use crate::apply::ApplyMode;
 use crate::choice::Choice;
 use crate::effective::{Effective, Origin};
 use crate::limits::Limit;
@@ -162,6 +163,14 @@ impl Effective {
         for bind in &self.project.binds {
             let origin = Origin::Project(bind.place);
             rows.push(Row::new("workspace.binds", bind.value.to_string(), origin));
+        }
+        match &self.project.apply {
+            Some(mode) => {
+                rows.push(Row::new("apply.mode", mode.value.word(), Origin::Project(mode.place)));
+            }
+            None => {
+                rows.push(Row::new("apply.mode", ApplyMode::default().word(), Origin::Shipped));
+            }
         }
         for rule in self.project.rules() {
             let origin = Origin::Project(rule.place);

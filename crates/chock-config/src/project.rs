@@ -4,6 +4,7 @@ use chock_policy::{Rule, Table};
 use chock_zon::{Node, Spanned};
 use serde::de::DeserializeOwned;
 
+use crate::apply::{ApplyBlock, ApplyMode};
 use crate::bind::{self, Bind};
 use crate::budget::{Budget, BudgetBlock};
 use crate::denied::{DENIED_MAX, Denied};
@@ -34,6 +35,8 @@ pub struct Project {
     pub binds: Vec<Spanned<Bind>>,
     /// Files of the project whose words the agent is told, at most [`INSTRUCTIONS_MAX`].
     pub instructions: Vec<Spanned<ProjectPath>>,
+    /// How the agent's commits land.
+    pub apply: Option<Spanned<ApplyMode>>,
 }
 
 /// Which of the rows count.
@@ -47,10 +50,18 @@ enum Reach {
 }
 
 const BLOCKS: Names = Names {
-    known: &["policy", "budget", "deny_read", "environment", "instructions", "limits", "workspace"],
+    known: &[
+        "policy",
+        "budget",
+        "deny_read",
+        "environment",
+        "instructions",
+        "limits",
+        "workspace",
+        "apply",
+    ],
     later: &[
         "subagents",
-        "apply",
         "skills",
         "nix",
         "plugins",
@@ -96,6 +107,10 @@ impl Project {
                         project.limits = block.check(&mut source);
                     }
                     "instructions" => project.instructions = instructions(node, &mut source),
+                    "apply" => {
+                        let block = source.read::<ApplyBlock>(node).unwrap_or_default();
+                        project.apply = block.mode;
+                    }
                     "workspace" => project.binds = bind::workspace(node, &mut source),
                     _ => source.refuse_name(entry, &BLOCKS, "block"),
                 }

@@ -6,7 +6,7 @@ use crate::{Decision, Pattern, Rule};
 ///
 /// The cage is the boundary; these rows only say that ordinary work in the
 /// throwaway copy needs no prompt. What reaches outside is absent and so asks.
-const ALLOWED: [&str; 77] = [
+const ALLOWED: [&str; 78] = [
     "call.edit_file",
     "call.glob",
     "call.grep",
@@ -14,6 +14,7 @@ const ALLOWED: [&str; 77] = [
     "call.read_file",
     "call.read_image",
     "call.read_memory",
+    "call.request_action",
     "call.run_command",
     "call.task_output",
     "call.task_stop",

@@ -9,6 +9,7 @@ mod toolchains;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use chock_sandbox::{Access, Mount, Owners};
 pub use chock_sandbox::{Cage, CoverKind, Filter, Grant, HOME, Home, Limits};
@@ -121,6 +122,48 @@ pub fn compile(layout: &Layout, host: &Host, rules: &CageRules) -> Compiled {
     }
 }
 
+/// Compiles the cage in which commits of a session are checked: the system's programs, the project's
+/// objects, and one pack. Nothing of the session and nothing else of the project is in it.
+///
+/// `pack` is a file that the session's user can read. `shallow` is the project's list of commits
+/// whose parents are not there.
+#[must_use]
+pub fn checking(layout: &Layout, host: &Host, pack: &Path, shallow: Option<Vec<u8>>) -> Compiled {
+    let mut tree = system::tree(host);
+    tree.extend(objects(layout, host));
+    let incoming = Path::new(crate::commits::INCOMING);
+    tree.push(bind(pack, incoming.join("pack"), Access::ReadOnly, Owners::AsOutside));
+    if let Some(contents) = shallow {
+        tree.push(Mount::Text { target: incoming.join("shallow"), contents });
+    }
+    let path = search_path::inside(host, &layout.project, &tree);
+    let shell = search_path::shell(&path);
+    let (names, filter) = (Names { of_toolchains: &[], added: &[] }, Filter::default());
+    let environment = environment::inside(host, &names, &path, &shell, filter);
+    let (limits, home) = (checking_limits(), Home::Scratch { bytes: 1 << 20 });
+    Compiled {
+        cage: Cage { tree, home, stored: Vec::new(), limits, filter },
+        environment: environment.variables,
+        shell,
+        toolchains: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// What checking the largest pack that is carried needs, with some room.
+fn checking_limits() -> Limits {
+    Limits {
+        wall_time: Duration::from_secs(300),
+        processes: 64,
+        memory_bytes: 4 << 30,
+        data_bytes: 3 << 30,
+        file_bytes: 1 << 30,
+        open_files: 1024,
+        scratch_bytes: 2 << 30,
+        ..Limits::default()
+    }
+}
+
 /// Returns where the session keeps what it writes: not what it writes in place, which is the
 /// person's.
 fn stored(layout: &Layout) -> Vec<PathBuf> {
@@ -155,10 +198,9 @@ fn workspace(layout: &Layout, host: &Host) -> Vec<Mount> {
     mounts
 }
 
-/// Shows the session's git directory, and the objects that it borrows.
-fn git(layout: &Layout, host: &Host) -> Vec<Mount> {
-    let inside = layout.project.join(".git");
-    let mut mounts = vec![bind(&layout.git_dir, inside, Access::ReadWrite, Owners::AsOutside)];
+/// Shows the project's objects, without the lists of where more of them are.
+fn objects(layout: &Layout, host: &Host) -> Vec<Mount> {
+    let mut mounts = Vec::new();
     for Borrowed { host: objects, inside } in &layout.objects {
         mounts.push(bind(objects, inside, Access::ReadOnly, owners(host, objects)));
     }
@@ -167,6 +209,14 @@ fn git(layout: &Layout, host: &Host) -> Vec<Mount> {
             mounts.push(Mount::Text { target: path.clone(), contents: Vec::new() });
         }
     }
+    mounts
+}
+
+/// Shows the session's git directory, and the objects that it borrows.
+fn git(layout: &Layout, host: &Host) -> Vec<Mount> {
+    let inside = layout.project.join(".git");
+    let mut mounts = vec![bind(&layout.git_dir, inside, Access::ReadWrite, Owners::AsOutside)];
+    mounts.extend(objects(layout, host));
     mounts
 }
 

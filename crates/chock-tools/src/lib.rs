@@ -26,6 +26,7 @@ pub mod cage;
 mod carry;
 mod clean;
 mod command_line;
+pub mod commits;
 mod denied;
 mod desk;
 mod edit;

@@ -29,6 +29,11 @@ pub enum Proposed {
     },
     /// Rights that the agent gives up, or wants back; the broker's to take.
     Promise(PromiseBody),
+    /// The agent's commits are to be carried into the project, which is somebody else's to do.
+    Apply {
+        /// Why, in the agent's words.
+        reason: String,
+    },
     /// The call names what a row keeps from every tool; nobody is asked.
     Refused(Outcome),
     /// The call makes no sense; the words name the field and what is expected.

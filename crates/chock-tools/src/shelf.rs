@@ -72,6 +72,7 @@ fn proposed(call: &ToolCall, tool: &'static str, prepared: Prepared, desk: &Desk
             return Proposed::Note { event, outcome: Outcome::new(Ended::Done, text) };
         }
         Prepared::Promise(body) => return Proposed::Promise(body),
+        Prepared::Apply { reason } => return Proposed::Apply { reason },
         Prepared::Hand { request, effect } => {
             let directory = desk.directory.clone();
             let act = Program::Hand { name: tool.to_owned(), request, directory };
@@ -154,6 +155,27 @@ mod tests {
     }
 
     #[test]
+    fn only_an_apply_can_be_requested_and_other_acts_are_told_what_is_missing() {
+        let arguments =
+            |action: &str, reason: &str| json!({ "action": action, "reason": reason }).to_string();
+        let asked = propose("request_action", &arguments("workspace.apply", "it is whole"));
+        assert!(
+            matches!(&asked, Proposed::Apply { reason } if reason == "it is whole"),
+            "{asked:?}"
+        );
+        let long = "x".repeat(501);
+        for (arguments, words) in [
+            (arguments("git.push", "x"), "nothing here can do `git.push`, so nobody was asked"),
+            (arguments("a\u{1b}b", "x"), "a\\u{1b}b"),
+            (arguments("", "x"), "`action` is empty"),
+            (arguments("workspace.apply", " "), "`reason` is empty"),
+            (arguments("workspace.apply", &long), "`reason` has 501 bytes"),
+        ] {
+            fault("request_action", &arguments, words);
+        }
+    }
+
+    #[test]
     fn every_tool_is_described_and_closed_and_their_order_is_fixed() {
         let schemas = Shelf::new(desk("/p")).schemas();
         let shapes: Vec<_> = schemas
@@ -190,6 +212,7 @@ mod tests {
             "update_plan steps:array (1)",
             "set_title title:string (1)",
             "restrict_self action:string ceiling:string reason:string (3)",
+            "request_action action:string reason:string (2)",
         ];
         assert_eq!(shapes, expected);
         let text = serde_json::to_string(&schemas).expect("JSON");

@@ -5,6 +5,7 @@ mod glob;
 mod grep;
 mod list_directory;
 mod read_file;
+mod request_action;
 mod restrict_self;
 mod run_command;
 mod set_title;
@@ -30,6 +31,7 @@ pub(crate) use glob::Glob;
 pub(crate) use grep::Grep;
 pub(crate) use list_directory::ListDirectory;
 pub(crate) use read_file::ReadFile;
+pub(crate) use request_action::RequestAction;
 pub(crate) use restrict_self::RestrictSelf;
 pub(crate) use run_command::RunCommand;
 pub(crate) use set_title::SetTitle;
@@ -39,7 +41,7 @@ pub(crate) use update_plan::UpdatePlan;
 pub(crate) use write_file::WriteFile;
 
 /// Every tool, in the order models see them.
-pub(crate) static TABLE: [Entry; 12] = [
+pub(crate) static TABLE: [Entry; 13] = [
     Entry::of::<ReadFile>(),
     Entry::of::<ListDirectory>(),
     Entry::of::<Glob>(),
@@ -52,6 +54,7 @@ pub(crate) static TABLE: [Entry; 12] = [
     Entry::of::<UpdatePlan>(),
     Entry::of::<SetTitle>(),
     Entry::of::<RestrictSelf>(),
+    Entry::of::<RequestAction>(),
 ];
 
 /// One tool.
@@ -86,6 +89,8 @@ pub(crate) enum Prepared {
     Note { event: Event, text: String },
     /// Rights that the agent gives up, or wants back.
     Promise(PromiseBody),
+    /// The agent's commits are to be carried into the project.
+    Apply { reason: String },
 }
 
 impl Prepared {

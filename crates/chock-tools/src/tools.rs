@@ -126,6 +126,12 @@ impl Tools {
         self.threads.tasks().clone()
     }
 
+    /// Returns the session's sandbox, for what is done in it beside calls.
+    #[must_use]
+    pub fn keeper(&self) -> Arc<Keeper> {
+        self.keeper.clone()
+    }
+
     /// Names the sandbox layers that hold for the whole session, as they were read back.
     #[must_use]
     pub fn layers(&self) -> Vec<String> {

@@ -118,6 +118,7 @@ fn the_list_has_every_value_and_its_origin() {
         "budget = 9 tokens (chock.zon:3:20)",
         "deny_read = .env (chock.zon:4:25)",
         "environment = A (chock.zon:5:27)",
+        "apply.mode = merge (shipped default)",
         "policy.rules = .{ .action = \"git.push\", .decision = .deny } (chock.zon:2:35)",
         "sandbox.jit = allow (shipped default)",
         "sandbox.debug = deny (shipped default)",

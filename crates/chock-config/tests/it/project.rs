@@ -1,6 +1,6 @@
 //! `chock.zon`: what is read and what is refused.
 
-use chock_config::{Amount, Limit, Project};
+use chock_config::{Amount, ApplyMode, Limit, Project};
 use chock_policy::Decision;
 
 use crate::{Cases, check_faults};
@@ -59,19 +59,28 @@ fn an_empty_struct_says_nothing() {
 }
 
 #[test]
+fn how_commits_land_is_a_word_and_never_widens() {
+    for (word, mode) in [
+        ("merge", ApplyMode::Merge),
+        ("rebase", ApplyMode::Rebase),
+        ("squash", ApplyMode::Squash),
+        ("ask", ApplyMode::Ask),
+    ] {
+        let text = format!(".{{ .apply = .{{ .mode = .{word} }} }}");
+        let project = Project::read("chock.zon", &text).expect("a project");
+        assert_eq!(project.apply.as_ref().expect("a mode").value, mode);
+        assert_eq!(project.widening(&chock_policy::shipped()), None);
+        assert_eq!(project.without_widening().apply.expect("a mode").value, mode);
+    }
+    assert_eq!(Project::read("chock.zon", ".{ .apply = .{} }"), Ok(Project::default()));
+    let faults = Project::read("chock.zon", ".{ .apply = .{ .mode = .push } }");
+    assert!(faults.expect_err("no mode").to_string().contains("push"));
+}
+
+#[test]
 fn a_block_of_a_later_version_is_refused_by_name() {
-    let blocks = [
-        "subagents",
-        "apply",
-        "skills",
-        "nix",
-        "plugins",
-        "mcp",
-        "lsp",
-        "network",
-        "secrets",
-        "devices",
-    ];
+    let blocks =
+        ["subagents", "skills", "nix", "plugins", "mcp", "lsp", "network", "secrets", "devices"];
     for block in blocks {
         let message =
             format!("this version of chock does not read the block `{block}` yet; remove it");

@@ -137,6 +137,7 @@ impl Yard {
         let outcome = match proposed {
             Proposed::Fault(outcome) | Proposed::Refused(outcome) => outcome,
             Proposed::Promise(promise) => panic!("the broker takes {promise:?}"),
+            Proposed::Apply { reason } => panic!("the errands carry commits: {reason}"),
             Proposed::Note { event, outcome } => {
                 self.opened.pen.write(event).expect("a record");
                 outcome
