@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod apply;
 pub(crate) mod approve;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Diff(diff::DiffArgs),
     /// Choose what of a session's work comes into the project
     Review(review::ReviewArgs),
+    /// Carry what the agent committed into the project
+    Apply(apply::ApplyArgs),
     /// Take the last work out of the project again
     Undo(undo::UndoArgs),
     /// Put back in what was undone last

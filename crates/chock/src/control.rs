@@ -1,6 +1,6 @@
 //! The control socket: another process of the same person looks at a running session, stops its
-//! tasks, answers its questions, and has its work carried into the project. Nothing else that
-//! arrives here can start anything.
+//! tasks, answers its questions, and has its work carried into the project. Nothing that arrives
+//! here names a program to start.
 
 mod asked;
 mod peer;
@@ -21,7 +21,7 @@ use chock_workspace::Direction;
 
 use crate::board::Board;
 use crate::exit::Failure;
-use crate::handback::Bench;
+use crate::ferry::Ferry;
 use crate::report::Report;
 use crate::words::nearest;
 use place::Place;
@@ -89,7 +89,7 @@ pub(crate) struct Desk {
     pub(crate) tasks: Tasks,
     pub(crate) board: Board,
     /// Absent where no work can be carried.
-    pub(crate) bench: Option<Bench>,
+    pub(crate) ferry: Option<Arc<Ferry>>,
 }
 
 /// A peer that is being served.
@@ -174,7 +174,7 @@ fn send(mut stream: &UnixStream, reply: &Reply) -> io::Result<()> {
 }
 
 fn answer(desk: &Desk, request: Request) -> Reply {
-    let Desk { tasks, board, bench } = desk;
+    let Desk { tasks, board, ferry } = desk;
     match request {
         Request::Question => Reply::Question(board.look()),
         Request::Answer { question, given } => match board.answer(question, given) {
@@ -190,17 +190,25 @@ fn answer(desk: &Desk, request: Request) -> Reply {
             Some(row) => Reply::Stopped(Row::of(row)),
             None => unknown(tasks, &task),
         },
-        Request::Review { selection } => carried(bench, |bench| bench.review(&selection)),
-        Request::Undo { steps } => carried(bench, |bench| bench.turn_back(Direction::Undo, steps)),
-        Request::Redo { steps } => carried(bench, |bench| bench.turn_back(Direction::Redo, steps)),
+        Request::Review { selection } => carried(ferry, |ferry| ferry.bench.review(&selection)),
+        Request::Undo { steps } => {
+            carried(ferry, |ferry| ferry.bench.turn_back(Direction::Undo, steps))
+        }
+        Request::Redo { steps } => {
+            carried(ferry, |ferry| ferry.bench.turn_back(Direction::Redo, steps))
+        }
+        Request::Apply { mode, accept } => carried(ferry, |ferry| ferry.directly(mode, &accept)),
     }
 }
 
-fn carried(bench: &Option<Bench>, act: impl FnOnce(&Bench) -> Result<Report, Failure>) -> Reply {
-    let Some(bench) = bench else {
+fn carried(
+    ferry: &Option<Arc<Ferry>>,
+    act: impl FnOnce(&Ferry) -> Result<Report, Failure>,
+) -> Reply {
+    let Some(ferry) = ferry else {
         return Reply::Error("this session carries no work".to_owned());
     };
-    act(bench).map_or_else(|failure| Reply::Error(failure.message), Reply::Report)
+    act(ferry).map_or_else(|failure| Reply::Error(failure.message), Reply::Report)
 }
 
 fn unknown(tasks: &Tasks, task: &str) -> Reply {

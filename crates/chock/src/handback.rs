@@ -3,20 +3,21 @@
 
 use std::path::{Path, PathBuf};
 
-use chock_broker::{Direct, Standing, Verdict};
+use chock_broker::{Direct, Refusal, Standing, Verdict};
 use chock_log::{
-    Action, CarriedBody, DiffReviewedBody, Event, Log, Pen, Proposal, ReviewedFile, Running, Seq,
-    Session,
+    Action, CarriedBody, CommitsBody, DiffReviewedBody, Event, Log, Pen, Proposal, ReviewedFile,
+    Running, Seq, Session,
 };
 use chock_policy::{Lineage, Ratchet};
 use chock_workspace::{
-    Carriage, Carried, ChangeSet, Choice, Direction, FileChange, HandBack, HandBackFault, Planned,
-    Project, Recovered, Refused, Shelf, Store, Take, TreeId,
+    Carriage, Carried, ChangeSet, Choice, Direction, FileChange, HandBack, HandBackFault, Moved,
+    Planned, Project, Recovered, Refused, Shelf, Store, Take, TreeId,
 };
 
 use crate::exit::{Failure, causes};
 use crate::found::Found;
 use crate::house;
+use crate::judge::Judge;
 use crate::program::Program;
 use crate::report::{PathText, RefusedRow, Report};
 use crate::selection::{Decided, LeftOut, Selection};
@@ -126,6 +127,7 @@ fn settle(shelf: &Shelf, pen: &Pen, recovered: &Recovered) -> Result<String, Fai
         paths: recovered.paths.iter().take(RECORDED_MAX).map(|path| lossy(path)).collect(),
         count: recovered.paths.len() as u64,
         why,
+        commits: None,
     };
     write(pen, event(recovered.direction, body))?;
     shelf.settle().map_err(|fault| Failure::because(&fault))?;
@@ -237,7 +239,8 @@ impl Bench {
         Ok(report)
     }
 
-    fn shelf(&self) -> Result<(Shelf, Vec<String>), Failure> {
+    /// Takes the shelf, and settles what an earlier run left.
+    pub(crate) fn shelf(&self) -> Result<(Shelf, Vec<String>), Failure> {
         let place = place(&self.sessions);
         let (shelf, recovered) =
             Shelf::open(&place, &self.project).map_err(|fault| Failure::because(&fault))?;
@@ -255,13 +258,16 @@ impl Bench {
     ) -> Result<(), Failure> {
         let mut act = first;
         for attempt in 1.. {
-            let told = Told::of(&act);
-            let carried = if act.is_empty() && act.direction() == Direction::Apply {
+            if act.is_empty() && act.direction() == Direction::Apply {
                 report.notes.push("what was taken is in the project already".to_owned());
                 return Ok(());
-            } else {
-                self.carry_once(shelf, act, &told, report)?
-            };
+            }
+            let wanted = Wanted::files(act);
+            let carried = self.carry_once(&mut self.direct.clone(), shelf, wanted, report)?;
+            let carried = carried.map_err(|refusal| Failure {
+                exit: crate::Exit::Refused,
+                message: refusal.sentence(),
+            })?;
             let Carried::Nothing { path, why, others, kept } = carried else { return Ok(()) };
             report.notes.extend(
                 others.iter().map(|path| format!("{} is as somebody wrote it", lossy(path))),
@@ -288,25 +294,28 @@ impl Bench {
         Ok(())
     }
 
-    fn carry_once(
+    /// Judges and does one act, and records what came of it.
+    pub(crate) fn carry_once(
         &self,
+        judge: &mut dyn Judge,
         shelf: &mut Shelf,
-        act: HandBack,
-        told: &Told,
+        wanted: Wanted,
         report: &mut Report,
-    ) -> Result<Carried, Failure> {
+    ) -> Result<Result<Carried, Refusal>, Failure> {
+        let Wanted { act, call, effect } = wanted;
+        let told = Told::of(&act);
         let proposal = Proposal {
-            call: String::new(),
+            call,
             tool: told.direction.word().to_owned(),
-            effect: format!("{} {} files of the project", told.direction.word(), told.paths.len()),
+            effect,
             act,
             actions: vec![Action::from_static("workspace.apply")],
         };
-        let permit = match self.direct.judge(proposal) {
+        let permit = match judge.hand_back(proposal) {
             Verdict::Permitted(permit) => permit,
             Verdict::Refused(refusal) => {
                 shelf.forget_unapproved().map_err(|fault| Failure::because(&fault))?;
-                return Err(Failure { exit: crate::Exit::Refused, message: refusal.sentence() });
+                return Ok(Err(refusal));
             }
         };
         let (spent, carried) = chock_workspace::apply(permit, shelf, &self.project);
@@ -322,12 +331,13 @@ impl Bench {
         if let Carried::Whole { forgotten, kept } = &carried {
             report.record = Some(seq.0);
             report.written.extend(told.paths.iter().cloned().map(PathText));
+            report.commits.clone_from(&told.commits);
             if *forgotten > 0 {
                 report.notes.push(format!("{forgotten} old hand-backs can no longer be undone"));
             }
             report.notes.extend(kept.iter().map(|path| kept_words(std::slice::from_ref(path))));
         }
-        Ok(carried)
+        Ok(Ok(carried))
     }
 
     fn record_review(
@@ -367,12 +377,29 @@ impl Bench {
     }
 }
 
+/// An act that is wanted.
+pub(crate) struct Wanted {
+    pub(crate) act: HandBack,
+    /// The call that asks for it, if one does.
+    pub(crate) call: String,
+    pub(crate) effect: String,
+}
+
+impl Wanted {
+    fn files(act: HandBack) -> Self {
+        let word = act.direction().word();
+        let effect = format!("{word} {} files of the project", act.paths().count());
+        Self { act, call: String::new(), effect }
+    }
+}
+
 /// What is recorded of an act after it was done.
 struct Told {
     step: u64,
     session: String,
     direction: Direction,
     paths: Vec<Vec<u8>>,
+    commits: Option<CommitsBody>,
 }
 
 impl Told {
@@ -382,6 +409,7 @@ impl Told {
             session: act.session().to_owned(),
             direction: act.direction(),
             paths: act.paths().map(<[u8]>::to_vec).collect(),
+            commits: act.refs().map(commits),
         }
     }
 
@@ -395,8 +423,21 @@ impl Told {
             paths: self.paths.iter().take(RECORDED_MAX).map(|path| lossy(path)).collect(),
             count: self.paths.len() as u64,
             why,
+            commits: self.commits.clone(),
         }
     }
+}
+
+/// What a record and a report say of refs.
+pub(crate) fn commits(moved: Moved) -> CommitsBody {
+    let Moved { kept, branch, mode, parked, commits } = moved;
+    let head = kept.to.or(kept.from).unwrap_or_default();
+    let (branch, from, to) = branch.map_or_else(Default::default, |moved| {
+        (moved.name, moved.from.unwrap_or_default(), moved.to.unwrap_or_default())
+    });
+    let parked = parked.map(|parked| parked.word().to_owned()).unwrap_or_default();
+    let mode = mode.word().to_owned();
+    CommitsBody { count: commits, kept: kept.name, head, mode, branch, from, to, parked }
 }
 
 /// Says whether the session's owner has to be asked instead.
@@ -421,7 +462,7 @@ fn reviewed(file: &FileChange, hunks: Option<Vec<String>>, because: &str) -> Rev
     ReviewedFile { path, hash, hunks, because }
 }
 
-fn rows(refused: Vec<Refused>) -> Vec<RefusedRow> {
+pub(crate) fn rows(refused: Vec<Refused>) -> Vec<RefusedRow> {
     let row = |refused: Refused| RefusedRow {
         path: PathText(refused.path),
         reason: refused.reason,
@@ -449,6 +490,6 @@ fn kept_words(kept: &[PathBuf]) -> String {
     }
 }
 
-fn lossy(path: &[u8]) -> String {
+pub(crate) fn lossy(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }

@@ -5,12 +5,12 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use chock_agent::{Agent, Bounds, Errands, Facts, Finish, House, Sight, Stop, system_prompt};
+use chock_agent::{Agent, Bounds, Facts, Finish, House, Sight, Stop, system_prompt};
 use chock_broker::{Broker, People, Standing};
 use chock_config::Identity;
 use chock_log::{
-    ConfigBody, Event, Granter, Log, LogError, Observer, Opened, Options, Pen, Redactor,
-    SnapshotBody, StartBody, WorkspaceBody,
+    ConfigBody, Event, Granter, Log, LogError, Observer, Opened, Options, Pen, Redactor, StartBody,
+    WorkspaceBody,
 };
 use chock_policy::Lineage;
 use chock_provider::{Model, Scripted};
@@ -23,7 +23,9 @@ use crate::asker::{Memory, PersonAsker};
 use crate::audit::{Audit, Tell};
 use crate::board::Board;
 use crate::control::{Control, Desk};
+use crate::errand::Errand;
 use crate::exit::{Exit, Failure, causes};
+use crate::ferry::Ferry;
 use crate::filter_words;
 use crate::found::Found;
 use crate::handback::{self, Bench};
@@ -157,10 +159,10 @@ fn start_and_run(
     let (found, sessions) = (plan.found.clone(), program.places.sessions(project.root()));
     let writing = Writing { pen, granter, stop, people, told };
     let compacts = plan.compacts;
-    let (house, message) = furnish(project, plan, site, writing, show);
-    let (pen, direct) = (house.pen.clone(), house.broker.direct());
-    let bench = Some(Bench { project: project.clone(), found, sessions, pen, direct });
-    let desk = Desk { tasks: house.tools.tasks(), board, bench };
+    let place = (project.clone(), found, sessions);
+    let (house, message, ferry) = furnish(program, place, plan, (site, writing), show)?;
+    let ferry = Some(ferry);
+    let desk = Desk { tasks: house.tools.tasks(), board, ferry };
     let control = Control::open(&control_place, desk);
     let mut agent = Agent::new(house).compacting(compacts);
     if let Err(fault) = &control {
@@ -224,16 +226,20 @@ fn people(
     Ok(People { asker: Box::new(asker), reviewer: Box::new(reviewer) })
 }
 
+/// A house, the person's first words, and what carries work out of it.
+type Furnished<'a> = (House<'a>, Option<String>, Arc<Ferry>);
+
 fn furnish<'a>(
-    project: &Project,
+    program: &Program,
+    (project, found, sessions): (Project, Found, PathBuf),
     plan: Plan,
-    site: Site,
-    writing: Writing,
+    (site, writing): (Site, Writing),
     show: &'a Arc<Mutex<Show>>,
-) -> (House<'a>, Option<String>) {
+) -> Result<Furnished<'a>, Failure> {
     let Plan { message, model, model_name, settings, directory, .. } = plan;
     let (stop, mut told) = (writing.stop, writing.told);
     told.mask(&writing.pen.redactor());
+    let cage = (site.compiled.environment.clone(), site.compiled.shell.clone());
     let standing = Standing {
         table: settings.table.clone(),
         lineage: Lineage::main(),
@@ -264,12 +270,18 @@ fn furnish<'a>(
         instructions: told.instructions,
         elsewhere: told.elsewhere,
     };
+    let pen = writing.pen;
+    let broker = Broker::new(standing, writing.granter, pen.clone(), writing.people);
+    let (direct, log) = (broker.direct(), pen.clone());
+    let bench = Bench { project, found, sessions, pen: log, direct };
+    let held = (&site.workspace, tools.keeper());
+    let ferry = Arc::new(Ferry::new(program, &settings, held, cage, bench)?);
     let house = House {
-        broker: Broker::new(standing, writing.granter, writing.pen.clone(), writing.people),
-        pen: writing.pen,
+        broker,
+        pen,
         tools,
         model,
-        errands: Box::new(Snapshots { workspace: site.workspace }),
+        errands: Box::new(Errand { ferry: ferry.clone(), workspace: site.workspace }),
         watcher: Box::new(move |sight: Sight<'_>| {
             show.lock().expect("invariant: nobody panics while showing").sight(&sight);
         }),
@@ -277,13 +289,13 @@ fn furnish<'a>(
         system: system_prompt(&facts),
         bounds: Bounds { turns: Some(settings.max_turns()), budget: settings.budget() },
     };
-    (house, message)
+    Ok((house, message, ferry))
 }
 
 /// What the model is told of its cage.
 fn cage_words() -> Vec<String> {
     [
-        "The project here is a copy; the real one is not visible and cannot be changed.",
+        "The project here is a copy; the real one is not visible and cannot be changed. Commits you make are offered to the person at the end.",
         "There is no network; programs can talk to each other on localhost.",
         "The home directory is empty and private; /tmp is kept from call to call.",
         "Every process of a call ends with it; a background task lives on, at most as long as the session.",
@@ -537,19 +549,6 @@ fn start_keeper(place: &Place<'_>, workspace: &Workspace) -> Result<Started, San
 /// Names the directory of a session's whole outputs.
 pub(crate) fn outputs(found: &Found) -> PathBuf {
     found.log.with_extension("outputs")
-}
-
-/// Keeps the workspace at the end of each turn.
-struct Snapshots {
-    workspace: Workspace,
-}
-
-impl Errands for Snapshots {
-    fn snapshot(&mut self, turn: u64) -> Result<SnapshotBody, String> {
-        let snapshot = self.workspace.snapshot().map_err(|fault| causes(&fault))?;
-        let (tree, git) = (snapshot.tree.to_string(), snapshot.git.map(|git| git.to_string()));
-        Ok(SnapshotBody { turn, tree, files: snapshot.files_read, git })
-    }
 }
 
 /// Makes the scripted model from turns in JSON.

@@ -20,8 +20,10 @@ mod board;
 mod browse;
 mod command;
 mod control;
+mod errand;
 mod exit;
 mod explain;
+mod ferry;
 mod filter;
 mod filter_words;
 mod forking;
@@ -29,6 +31,7 @@ mod found;
 mod handback;
 mod house;
 mod instructions;
+mod judge;
 mod kept;
 mod keys;
 mod outside;
@@ -103,6 +106,7 @@ fn obey(words: Words) -> (Option<Terminal>, Result<Exit, Failure>) {
         Command::Tasks(args) => command::tasks::run(&program, &mut terminal, args),
         Command::Diff(args) => command::diff::run(&program, &mut terminal, args),
         Command::Review(args) => command::review::run(&program, &mut terminal, args),
+        Command::Apply(args) => command::apply::run(&program, &mut terminal, args),
         Command::Undo(args) => command::undo::run(&program, &mut terminal, (args, Direction::Undo)),
         Command::Redo(args) => command::undo::run(&program, &mut terminal, (args, Direction::Redo)),
         Command::Workspace(args) => command::workspace::run(&program, &mut terminal, args),

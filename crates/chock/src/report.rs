@@ -2,7 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use chock_workspace::JsonBytes;
+use chock_log::CommitsBody;
+use chock_workspace::{JsonBytes, Parked};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::exit::Exit;
@@ -58,6 +59,9 @@ pub(crate) struct Report {
     pub(crate) refused: Vec<RefusedRow>,
     /// The record of it in the session's log.
     pub(crate) record: Option<u64>,
+    /// What was done to refs, where commits were carried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) commits: Option<CommitsBody>,
     /// What a person is told besides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
@@ -85,6 +89,9 @@ impl Report {
             let path = visible_line(&String::from_utf8_lossy(&path.0));
             terminal.answer(&format!("{verb} {path}"))?;
         }
+        for line in self.commits.iter().flat_map(commit_lines) {
+            terminal.answer(&visible_line(&line))?;
+        }
         for row in &self.refused {
             let path = visible_line(&String::from_utf8_lossy(&row.path.0));
             terminal.say(Weight::Bad, &format!("refused {path}: {}", visible_line(&row.reason)));
@@ -97,6 +104,19 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// Says what happened to refs.
+pub(crate) fn commit_lines(commits: &CommitsBody) -> Vec<String> {
+    let CommitsBody { count, kept, mode, branch, from, to, parked, .. } = commits;
+    let what = if *count == 1 { "1 commit".to_owned() } else { format!("{count} commits") };
+    let short = |id: &str| id.chars().take(10).collect::<String>();
+    if !branch.is_empty() {
+        let name = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+        return vec![format!("{name} {}..{} ({mode}, {what})", short(from), short(to))];
+    }
+    let why = parked.parse::<Parked>().map(|parked| parked.to_string()).unwrap_or_default();
+    vec![format!("{kept}: {what}, not on a branch: {why} ({parked})")]
 }
 
 /// Shows the places between marks, and not the text around them.
@@ -129,6 +149,7 @@ mod tests {
                 conflict: None,
             }],
             record: Some(7),
+            commits: None,
             notes: Vec::new(),
         };
         let text = serde_json::to_string(&report).expect("JSON");

@@ -201,6 +201,7 @@ fn undone(done: bool) -> CarriedBody {
         paths: Vec::new(),
         count: 0,
         why: String::new(),
+        commits: None,
     }
 }
 

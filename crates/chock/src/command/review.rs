@@ -195,6 +195,7 @@ impl Asker<'_> {
             | Request::TaskOutput { .. }
             | Request::TaskStop { .. }
             | Request::Question
+            | Request::Apply { .. }
             | Request::Answer { .. } => {
                 Err(Failure::fault("only the owner of a running session can say this"))
             }

@@ -9,11 +9,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chock_log::Ended;
 use chock_tools::TaskRow;
+use chock_workspace::LandingMode;
 use serde::{Deserialize, Serialize};
 
 use super::place::Place;
 use crate::question::{Given, Sheet};
-use crate::report::Report;
+use crate::report::{PathText, Report};
 use crate::selection::Selection;
 use crate::visible::shortened;
 
@@ -26,7 +27,7 @@ const COMMAND_CHARACTERS: usize = 1000;
 /// How long a session may take to answer: longer than a large hand-back takes.
 const ANSWER_MAX: Duration = Duration::from_secs(300);
 
-/// What a peer may ask. A verb that starts something has no place here.
+/// What a peer may ask. A verb that names something to start has no place here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Request {
@@ -47,6 +48,13 @@ pub(crate) enum Request {
     Answer { question: u64, given: Given },
     /// Carries work into the project.
     Review { selection: Selection },
+    /// Carries what the session committed. Flagged paths that are accepted are named.
+    Apply {
+        #[serde(default)]
+        mode: Option<LandingMode>,
+        #[serde(default)]
+        accept: Vec<PathText>,
+    },
     /// Takes the last hand-backs out again.
     Undo { steps: u32 },
     /// Puts back in what was undone last.

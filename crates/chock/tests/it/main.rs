@@ -1,6 +1,7 @@
 //! The whole program, against a real git, a real kernel and a strict provider.
 
 mod acceptance;
+mod apply;
 mod ask;
 mod binds;
 mod cases;
@@ -16,6 +17,7 @@ mod input;
 mod instructions;
 mod json;
 mod kill;
+mod landing;
 mod machine;
 mod observe;
 mod organisation;
