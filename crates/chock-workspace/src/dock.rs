@@ -15,8 +15,8 @@ use crate::keep::{DIRECTORY, FILE, LINK, PROGRAM, SUBMODULE};
 use crate::sign::Signer;
 use crate::{
     Carriage, ChangeSet, Combination, Combined, HandBackFault, LandingMode, Named, Parked, Project,
-    Refused, Stand, Store, StoreFault, TreeId, bare, compare, dirty, files, make, objects, remove,
-    stand,
+    Refused, SNAPSHOT_DEPTH_MAX, Stand, Store, StoreFault, TreeId, bare, compare, dirty, files,
+    make, objects, remove, stand,
 };
 
 /// The directory beside a workspace that the commits are made ready in.
@@ -151,9 +151,15 @@ impl Dock {
         let work = Work { dock: self, project, repository: &repository, wish };
         let (start, head) = (work.tree_of(start), work.tree_of(Some(&combined.head)));
         let (start, head) = (start.map_err(objects)?, head.map_err(objects)?);
-        let mut changes = compare::trees(&repository, start, head).map_err(objects)?;
+        let odd = work.odd_modes(combined).map_err(objects)?;
+        // The library that compares trees cannot bear a mode that git does not write.
+        let to = if odd.is_empty() { head } else { start };
+        let mut changes = compare::trees(&repository, start, to).map_err(objects)?;
         changes.flag_hooks(project);
-        let (told, refused) = work.look(combined).map_err(objects)?;
+        let (told, refused) = match odd.is_empty() {
+            true => work.look(combined).map_err(objects)?,
+            false => (Vec::new(), odd),
+        };
         let name = format!("refs/chock/{}", wish.session);
         let before = stand::value(project, &name)?;
         let kept = RefMove { name, before, after: combined.head.clone() };
@@ -287,14 +293,22 @@ impl Work<'_> {
             for row in self.not_carried(&changes) {
                 refused.entry(row.path.clone()).or_insert(row);
             }
-            let (from, to) = (self.repository.find_tree(from.0)?, self.repository.find_tree(to.0)?);
-            for path in odd_modes(self.repository, Some(&from), &to, b"")? {
-                let reason = "git knows no such mode".to_owned();
-                let row = Refused { path: path.clone(), reason, conflict: None };
-                refused.entry(path).or_insert(row);
-            }
         }
         Ok((told, refused.into_values().collect()))
+    }
+
+    /// What has a mode in one of the commits that git does not write.
+    fn odd_modes(&self, combined: &Combined) -> Git2<Vec<Refused>> {
+        let mut refused = BTreeMap::new();
+        for id in &combined.commits {
+            let commit = self.repository.find_commit(Oid::from_str(id)?)?;
+            let before = commit.parents().next().map(|parent| parent.tree()).transpose()?;
+            for path in odd_modes(self.repository, before.as_ref(), &commit.tree()?, b"")? {
+                let reason = "too deep, or of a mode that git does not write".to_owned();
+                refused.insert(path.clone(), Refused { path, reason, conflict: None });
+            }
+        }
+        Ok(refused.into_values().collect())
     }
 
     /// What of some changes is not carried, with the reason.
@@ -477,7 +491,8 @@ impl Maker<'_> {
     }
 }
 
-/// The entries of `new` that are not in `old` and whose mode git does not write.
+/// The entries of `new` that are not in `old`, and have a mode that git does not write or are deeper
+/// than a snapshot goes.
 fn odd_modes(
     repository: &Repository,
     old: Option<&Tree<'_>>,
@@ -498,7 +513,8 @@ fn odd_modes(
             above => [above, b"/", entry.name_bytes()].concat(),
         };
         let mode = u32::try_from(entry.filemode_raw()).unwrap_or(0);
-        if mode == DIRECTORY {
+        let depth = path.iter().filter(|byte| **byte == b'/').count();
+        if mode == DIRECTORY && depth < SNAPSHOT_DEPTH_MAX {
             let before = before.filter(|before| before.kind() == Some(ObjectType::Tree));
             let before = before.map(|before| repository.find_tree(before.id())).transpose()?;
             let inner = repository.find_tree(entry.id())?;
