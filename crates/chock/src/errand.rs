@@ -38,7 +38,7 @@ impl Errands for Errand {
         match self.ferry.carry(broker, &ask) {
             Ok(Ferried::Nothing) => Brought::Nothing { uncommitted: self.uncommitted() },
             Ok(Ferried::Report(report)) => self.told(&report, asked.is_none()),
-            Ok(Ferried::Refused(refusal)) => Brought::Refused(refusal),
+            Ok(Ferried::Refused(refusal)) => Brought::Refused(*refusal),
             Err(failure) => Brought::Not(self.with_hint(&failure.message)),
         }
     }

@@ -86,11 +86,11 @@ pub(crate) enum Ferried {
     Nothing,
     /// It was done, or something stood in the way.
     Report(Box<Report>),
-    Refused(Refusal),
+    Refused(Box<Refusal>),
 }
 
 /// A step that may end the whole with a refusal.
-type Step<T> = Result<Result<T, Refusal>, Failure>;
+type Step<T> = Result<Result<T, Box<Refusal>>, Failure>;
 
 impl Ferry {
     /// Takes what is needed out of a site and the settings of its session.
@@ -245,12 +245,12 @@ impl Ferry {
         judge: &mut dyn Judge,
         act: Act,
         effect: &str,
-    ) -> Result<Permit<Act>, Refusal> {
+    ) -> Result<Permit<Act>, Box<Refusal>> {
         let actions = vec![Action::from_static("call.request_action")];
         let (call, tool, effect) = (String::new(), TOOL.to_owned(), effect.to_owned());
         match judge.program(Proposal { call, tool, act, actions, effect }) {
             Verdict::Permitted(permit) => Ok(permit),
-            Verdict::Refused(refusal) => Err(refusal),
+            Verdict::Refused(refusal) => Err(Box::new(refusal)),
         }
     }
 
@@ -301,6 +301,7 @@ impl Ferry {
         };
         let Some(moved) = act.refs() else { return Ok(Ok(())) };
         if docked.is_known() {
+            shelf.forget_unapproved().map_err(|fault| Failure::because(&fault))?;
             report.commits = Some(handback::commits(moved));
             report.notes.push("the session's ref has these commits already".to_owned());
             return Ok(Ok(()));
@@ -308,7 +309,7 @@ impl Ferry {
         let effect = effect(&session, &moved, &docked, (dock, ask))?;
         let wanted = Wanted { act, call: ask.call.clone(), effect };
         match self.bench.carry_once(judge, shelf, wanted, report)? {
-            Err(refusal) => Ok(Err(refusal)),
+            Err(refusal) => Ok(Err(Box::new(refusal))),
             Ok(Carried::Whole { .. }) => Ok(Ok(())),
             Ok(Carried::Nothing { path, why, .. }) => {
                 let moved = path.starts_with(b"refs/heads/").then_some(Parked::BranchMoved);

@@ -110,8 +110,7 @@ fn here(
     (project, found): (&Project, Found),
     (mode, accept): (Option<LandingMode>, &[PathText]),
 ) -> Result<Report, Failure> {
-    let settings =
-        Settings::read(program, project.root(), Flags::default(), Consent::Tell, terminal)?;
+    let settings = Settings::read(program, project, Flags::default(), Consent::Tell, terminal)?;
     let (session, _) = Log::read(&found.log).map_err(|fault| Failure::because(&fault))?;
     settings.still_bind(&session)?;
     let bench = Bench::open(program, (project, &settings), &found)?;
