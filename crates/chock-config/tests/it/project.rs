@@ -1,6 +1,6 @@
 //! `chock.zon`: what is read and what is refused.
 
-use chock_config::{Amount, ApplyMode, Limit, Project};
+use chock_config::{Amount, ApplyMode, Beneath, Limit, LimitsBlock, Machine, Project};
 use chock_policy::Decision;
 
 use crate::{Cases, check_faults};
@@ -69,8 +69,11 @@ fn how_commits_land_is_a_word_and_never_widens() {
         let text = format!(".{{ .apply = .{{ .mode = .{word} }} }}");
         let project = Project::read("chock.zon", &text).expect("a project");
         assert_eq!(project.apply.as_ref().expect("a mode").value, mode);
-        assert_eq!(project.widening(&chock_policy::shipped()), None);
-        assert_eq!(project.without_widening().apply.expect("a mode").value, mode);
+        let machine = Machine { processors: 8, memory_bytes: 16 << 30 };
+        let limits = LimitsBlock::default();
+        let beneath = Beneath { rows: &chock_policy::shipped(), limits: &limits, machine };
+        assert_eq!(project.widening(&beneath), None);
+        assert_eq!(project.without_widening(&beneath).apply.expect("a mode").value, mode);
     }
     assert_eq!(Project::read("chock.zon", ".{ .apply = .{} }"), Ok(Project::default()));
     let faults = Project::read("chock.zon", ".{ .apply = .{ .mode = .push } }");
