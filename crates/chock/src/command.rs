@@ -16,6 +16,7 @@ pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod tasks;
 pub(crate) mod undo;
+pub(crate) mod usage;
 pub(crate) mod workspace;
 
 /// What to do.
@@ -51,6 +52,8 @@ pub(crate) enum Command {
     Workspace(workspace::WorkspaceArgs),
     /// Show what fills the conversation of a session
     Context(fill::FillArgs),
+    /// Show what sessions used, in tokens and money
+    Usage(usage::UsageArgs),
     /// Show every setting in force and where it comes from
     Config(config::ConfigArgs),
     /// Show what Chock does, on a model that is built in

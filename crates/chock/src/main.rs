@@ -111,6 +111,7 @@ fn obey(words: Words) -> (Option<Terminal>, Result<Exit, Failure>) {
         Command::Redo(args) => command::undo::run(&program, &mut terminal, (args, Direction::Redo)),
         Command::Workspace(args) => command::workspace::run(&program, &mut terminal, args),
         Command::Context(args) => command::fill::run(&program, &mut terminal, args),
+        Command::Usage(args) => command::usage::run(&program, &mut terminal, args),
         Command::Config(args) => command::config::run(&program, &mut terminal, args),
         Command::Completions(args) => command::completions::run(&mut terminal, args),
     };

@@ -368,7 +368,7 @@ pub(crate) fn cost_words(session: &chock_log::Session) -> Vec<String> {
     words
 }
 
-fn thousands(count: u64) -> String {
+pub(crate) fn thousands(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
         1_000..1_000_000 => format!("{:.1}k", count as f64 / 1e3),

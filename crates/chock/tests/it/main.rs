@@ -33,6 +33,7 @@ mod secrets;
 mod shelf;
 mod sinks;
 mod tasks;
+mod usage;
 mod words;
 mod writes;
 mod yard;
