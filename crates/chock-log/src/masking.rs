@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::redact::{Mask, Redactor};
+use crate::redact::{Mask, Redactor, is_hinted};
 
 /// How much is held back at most, in bytes. The longest keys have a few thousand.
 const HELD_BYTES_MAX: usize = 64 << 10;
@@ -12,6 +12,9 @@ const HELD_BYTES_MAX: usize = 64 << 10;
 /// How much of what was let go is remembered, in bytes: longer than any name or scheme that tells
 /// a secret behind it.
 const BEHIND_BYTES: usize = 256;
+
+/// More bytes than any word has that hints at a shape.
+const HINT_BYTES: usize = 32;
 
 /// How much of a private key that is left out is looked at again, in bytes: more than the line
 /// that ends it has, which may be cut in two.
@@ -121,8 +124,13 @@ impl Masking {
             return self.held.len();
         }
         let all = [self.behind.as_str(), &self.held].concat();
-        let shape = BEGINNINGS.find(&all).map_or(all.len(), |found| found.start());
-        let key = open_key(&all).unwrap_or(all.len());
+        // Without a hint nothing has begun but a hint itself, at the very end.
+        let hinted = is_hinted(&all);
+        let end = all.floor_char_boundary(all.len().saturating_sub(HINT_BYTES));
+        let from = if hinted { 0 } else { end };
+        let shape = BEGINNINGS.find(&all[from..]).map_or(all.len(), |found| from + found.start());
+        let key = if hinted { open_key(&all) } else { None };
+        let key = key.unwrap_or(all.len());
         let lent = all.len() - self.redactor.begun(&all);
         let end = self.redactor.uncut(&all, shape.min(key).min(lent));
         end.saturating_sub(self.behind.len())
@@ -130,7 +138,8 @@ impl Masking {
 
     /// Lets the first bytes of what is held go.
     fn let_go(&mut self, length: usize, free: &mut Vec<u8>) {
-        let mut ready: String = self.held.drain(..length).collect();
+        let rest = self.held.split_off(length);
+        let mut ready = std::mem::replace(&mut self.held, rest);
         if self.in_key {
             let Some(end) = KEY[1].find(&ready) else {
                 let kept = ready.floor_char_boundary(ready.len().saturating_sub(KEY_END_BYTES));
@@ -139,7 +148,7 @@ impl Masking {
             };
             ready.drain(..end.end());
         }
-        self.in_key = open_key(&ready).is_some();
+        self.in_key = is_hinted(&ready) && open_key(&ready).is_some();
         let all = [self.behind.as_str(), &ready].concat();
         let masked = self.redactor.text(&all, Mask::All).unwrap_or(all);
         let masked = match masked.strip_prefix(&self.behind) {
