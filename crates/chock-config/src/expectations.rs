@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::fault::Faults;
 use crate::project::list;
+use crate::rules::{Unknown, unknown};
 use crate::source::{Names, Source};
 
 /// The most cases of one file.
@@ -60,6 +61,12 @@ impl Expectation {
                 source.refuse(tree.root().anchor(), "there is no case: write `.cases = .{ ... }`");
             }
         }
+        for row in &rows {
+            let action = row.value.action.as_str();
+            if let Some(Unknown { message, word, known }) = unknown(action) {
+                source.refuse_word(row.place, message, word, known.iter().copied());
+            }
+        }
         let expected = rows.into_iter().map(|Spanned { value: row, place }| Self {
             action: row.action,
             tool: row.tool.unwrap_or_else(|| "run_command".to_owned()),
@@ -89,6 +96,10 @@ mod tests {
             (".{ .case = .{} }", "there is no field `case`"),
             (".{ .cases = .{ .{ .action = \"git.*\", .decision = .ask } } }", "git.*"),
             (".{ .cases = .{ .{ .action = \"git.push\" } } }", "decision"),
+            (
+                ".{ .cases = .{ .{ .action = \"call.raed_file\", .decision = .ask } } }",
+                "did you mean `read_file`?",
+            ),
         ] {
             let faults = Expectation::read("expect.zon", text).expect_err(text).to_string();
             assert!(faults.contains(words), "{faults}");

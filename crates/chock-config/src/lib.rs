@@ -79,6 +79,7 @@ pub use provider::{
     Reasoning, SystemRole,
 };
 pub use remembered::Remembered;
+pub use rules::no_such_action;
 pub use store::{Identity, StoreFault};
 pub use token::{Token, TokenFault};
 pub use tokens::Tokens;

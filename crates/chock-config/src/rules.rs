@@ -71,22 +71,47 @@ pub(crate) fn rules(node: Node<'_>, source: &mut Source<'_>) -> Vec<Spanned<Rule
             source.refuse_word(rule.place, no_tool(tool), tool, TOOLS);
         }
         let Some(action) = &rule.value.action else { continue };
-        let first = action.as_str().split('.').next().unwrap_or_default();
-        if !NAMESPACES.contains(&first) {
-            let message = format!(
-                "no action is called `{}`: a tool is `call.` and its name, a program `exec.path.` \
-                 and its name",
-                shown(action.as_str())
-            );
-            source.refuse_word(rule.place, message, first, NAMESPACES);
-        }
-        if let Some(tool) = action.as_str().strip_prefix("call.").filter(|tool| *tool != "*")
-            && !TOOLS.contains(&tool)
-        {
-            source.refuse_word(rule.place, no_tool(tool), tool, TOOLS);
+        if let Some(Unknown { message, word, known }) = unknown(action.as_str()) {
+            source.refuse_word(rule.place, message, word, known.iter().copied());
         }
     }
     rules
+}
+
+/// A name that no act can have.
+pub(crate) struct Unknown<'a> {
+    pub(crate) message: String,
+    /// The part of the name that is wrong.
+    pub(crate) word: &'a str,
+    /// What could stand in its place.
+    pub(crate) known: &'static [&'static str],
+}
+
+/// Says what is wrong with the name of an action, or a pattern of names, that no act has.
+pub(crate) fn unknown(action: &str) -> Option<Unknown<'_>> {
+    let word = action.split('.').next().unwrap_or_default();
+    if !NAMESPACES.contains(&word) {
+        let message = format!(
+            "no action is called `{}`: a tool is `call.` and its name, a program `exec.path.` \
+             and its name",
+            shown(action)
+        );
+        return Some(Unknown { message, word, known: &NAMESPACES });
+    }
+    let word = action.strip_prefix("call.").filter(|tool| *tool != "*")?;
+    let message = no_tool(word);
+    (!TOOLS.contains(&word)).then_some(Unknown { message, word, known: &TOOLS })
+}
+
+/// Says why no act is called `action`, with the nearest name if one is near. Names of programs, of
+/// git's subcommands and of hosts are not known, and never refused.
+#[must_use]
+pub fn no_such_action(action: &str) -> Option<String> {
+    let Unknown { message, word, known } = unknown(action)?;
+    Some(match nearest(word, known.iter().copied()) {
+        Some(name) => format!("{message}; did you mean `{name}`?"),
+        None => message,
+    })
 }
 
 fn no_tool(tool: &str) -> String {

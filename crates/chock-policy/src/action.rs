@@ -28,7 +28,11 @@ pub enum NameFault {
     #[error("`{name}` has an empty label between its dots")]
     EmptyLabel { name: String },
     /// A character that no label may hold.
-    #[error("`{}` may not hold the character {found:?}", .name.escape_debug())]
+    #[error(
+        "`{}` may not hold the character {found:?}: an action is words with dots between, such as \
+         `git.push`",
+        .name.escape_debug()
+    )]
     Character { name: String, found: char },
     /// A star that is not the whole last label.
     #[error("`{name}` has a `*` in the wrong place; it may only be the last label, as in `git.*`")]

@@ -92,7 +92,7 @@ impl Post {
             }
             SinkKind::Syslog => Box::new(Syslog::new(path, session, sink.required)),
         };
-        let name = visible_line(&sink.to_string());
+        let name = visible_line(&Sink { required: false, ..sink.clone() }.to_string());
         Self { name, place, required: sink.required, lacks: false, begun: false }
     }
 

@@ -60,6 +60,11 @@ impl Places {
         self.data.join("answers.zon")
     }
 
+    /// Names the file of what the person accepted, of every project.
+    pub(crate) fn accepted(&self) -> PathBuf {
+        self.data.join("accepted.zon")
+    }
+
     /// Names the directory of the logs of a project's `exec`.
     pub(crate) fn executions(&self, project: &Path) -> PathBuf {
         self.state.join("exec").join(slug(project))

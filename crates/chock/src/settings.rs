@@ -387,7 +387,7 @@ fn consented(
     consent: Consent<'_>,
     terminal: &mut Terminal,
 ) -> Result<bool, Failure> {
-    let store = program.places.data.join("accepted.zon");
+    let store = program.places.accepted();
     let identity = Identity::of(project).map_err(|fault| Failure::because(&fault))?;
     let held = Acceptances::read(&store).map_err(|fault| Failure::because(&fault))?;
     if held.holds(&identity, &widening.digest) {

@@ -5,7 +5,7 @@ mod test;
 
 use std::path::{Path, PathBuf};
 
-use chock_config::{Flags, Remembered};
+use chock_config::{Acceptances, Flags, Remembered, no_such_action};
 use chock_policy::{
     Action, Candidate, Explanation, Fate, Lineage, Origin, Ratchet, Request, Rule, explain,
 };
@@ -50,14 +50,17 @@ enum Act {
         /// The session's id or the end of it; the newest if there is none
         session: Option<String>,
     },
-    /// Take back what was answered with "always" in this project
+    /// Take back what was answered with "always" in this project, or what was accepted of it
     Revoke {
         /// The action that was answered
-        #[arg(required_unless_present = "all")]
+        #[arg(required_unless_present_any = ["all", "accepted"])]
         action: Option<String>,
         /// Take back every such answer
         #[arg(long, conflicts_with = "action")]
         all: bool,
+        /// Take back that what the project asks for was accepted
+        #[arg(long, conflicts_with_all = ["action", "all"])]
+        accepted: bool,
     },
 }
 
@@ -86,6 +89,9 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let project = program.project(args.project.as_deref())?;
     let root = project.root();
+    if let Some(Act::Revoke { accepted: true, .. }) = &args.act {
+        return accept_no_more(program, terminal, root);
+    }
     if let Some(Act::Revoke { action, .. }) = &args.act {
         return revoke(program, terminal, root, action.as_deref());
     }
@@ -142,6 +148,9 @@ fn explanation(
 ) -> Result<Explanation, Failure> {
     let action = Action::new(asked.action.as_str())
         .map_err(|fault| Failure::start(visible_line(&fault.to_string())))?;
+    if let Some(words) = no_such_action(action.as_str()) {
+        return Err(Failure::start(words));
+    }
     let lineage = Lineage::new(vec![asked.agent_kind.clone()]);
     let own = action.as_str().strip_prefix("call.").unwrap_or("run_command");
     let tool = asked.tool.as_deref().unwrap_or(own);
@@ -198,6 +207,22 @@ fn object(action: &str, explained: &Explanation) -> Value {
         "because": because,
         "candidates": candidates.collect::<Vec<_>>(),
     })
+}
+
+/// Takes back what was accepted of this project.
+fn accept_no_more(
+    program: &Program,
+    terminal: &mut Terminal,
+    root: &Path,
+) -> Result<Exit, Failure> {
+    let (store, real) = (program.places.accepted(), root.canonicalize()?);
+    let held = Acceptances::read(&store).map_err(|fault| Failure::because(&fault))?;
+    if !held.rows().any(|(_, path)| path == real) {
+        return Err(Failure::start("nothing that this project asks for was accepted"));
+    }
+    Acceptances::revoke(&store, &real).map_err(|fault| Failure::because(&fault))?;
+    terminal.say(Weight::Plain, "what this project asks for is not accepted any more");
+    Ok(Exit::Finished)
 }
 
 /// Takes back lasting answers of this project.

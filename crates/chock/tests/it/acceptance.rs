@@ -39,6 +39,12 @@ fn a_limit_that_a_project_raises_counts_when_it_was_accepted() {
     let digest = digest(&config.err);
     yard.chock(&["run", "--accept-project", &digest, "x"]).expect(0);
     assert!(yard.outcomes()[0]["text"].as_str().expect("words").starts_with("8000\n"));
+    // A word that was given can be taken back.
+    yard.chock(&["policy", "revoke", "--accepted"]).expect(0);
+    let config = yard.chock(&["config"]).expect(0);
+    assert_eq!(row(&config, "limits.open_files"), "limits.open_files 4096 size of this machine");
+    yard.chock(&["policy", "revoke", "--accepted"]).expect(1);
+    yard.chock(&["run", "--accept-project", &digest, "x"]).expect(0);
     // It is that limit that was accepted, and no higher one.
     yard.write("chock.zon", ".{ .limits = .{ .open_files = 9000, .time_s = 60 } }");
     let config = yard.chock(&["config"]).expect(0);

@@ -38,6 +38,10 @@ fn explain_shows_every_row_that_matches_and_why_one_won() {
     assert!(told.contains("because no row matches"), "{told}");
     let wrong = yard.chock(&["policy", "explain", "git.*"]).expect(1);
     assert!(wrong.err.contains("`git.*` stands for many actions; name one"), "{}", wrong.err);
+    let wrong = yard.chock(&["policy", "explain", "call.wirte_file"]).expect(1);
+    assert!(wrong.err.contains("did you mean `write_file`?"), "{}", wrong.err);
+    let wrong = yard.chock(&["policy", "explain", "git push"]).expect(1);
+    assert!(wrong.err.contains("words with dots between"), "{}", wrong.err);
     let wrong = yard.chock(&["policy", "explain", "g*t.push"]).expect(1);
     assert!(wrong.err.contains("in the wrong place"), "{}", wrong.err);
 }
@@ -64,6 +68,24 @@ fn a_row_about_no_action_there_is_is_a_fault_and_not_silence() {
         with_rules(&rules).chock(&["policy"]).expect(0);
     }
     by_tool("frobnicate").chock(&["policy"]).expect(0);
+}
+
+#[test]
+fn every_tool_that_a_model_is_given_may_stand_in_a_row() {
+    let yard = Yard::new();
+    let fake =
+        crate::fake::Fake::script(&json!({ "turns": [{ "text": "done" }] }), &yard.path("."));
+    yard.configure(fake.port);
+    yard.chock(&["run", "x"]).expect(0);
+    let tools = fake.requests()[0]["body"]["tools"].as_array().expect("tools").clone();
+    let names = tools.iter().map(|tool| tool["function"]["name"].as_str().expect("a name"));
+    let rows: String = names
+        .map(|name| {
+            format!(".{{ .tool = \"{name}\", .action = \"call.{name}\", .decision = .deny }}, ")
+        })
+        .collect();
+    assert!(tools.len() > 10, "{rows}");
+    with_rules(&rows).chock(&["policy"]).expect(0);
 }
 
 #[test]
