@@ -2,15 +2,18 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::carrier::Stopped;
-use crate::git::GitFault;
+use crate::git::{GitFault, Own};
 use crate::step::{Side, Step};
-use crate::{HandBackFault, LandingMode, Parked, Project, stand};
+use crate::{
+    HandBackFault, LandingMode, Parked, Project, WorkspaceFault, bare, dirty, objects, remove,
+    stand,
+};
 
 /// What a hand-back of commits does to a project's git, apart from objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +64,7 @@ impl GitMove {
     }
 
     /// Where a step keeps the pack.
-    pub(crate) fn pack(steps: &std::path::Path, number: u64) -> PathBuf {
+    pub(crate) fn pack(steps: &Path, number: u64) -> PathBuf {
         Step::place(steps, number).join("pack")
     }
 }
@@ -120,7 +123,7 @@ impl Mover<'_> {
         if let Some(branch) = &self.git.branch {
             self.stands()?;
             instant();
-            self.move_index(branch, self.to).map_err(|fault| stop(&branch.name, fault.said()))?;
+            self.move_index(branch, self.to).map_err(|why| stop(&branch.name, why))?;
             instant();
             self.move_ref(branch, self.to)?;
             instant();
@@ -183,11 +186,31 @@ impl Mover<'_> {
 
     /// Makes the index that of the other commit. Entries that both have alike stay as they are, staged
     /// or not.
-    fn move_index(&self, branch: &RefMove, to: Side) -> Result<(), GitFault> {
+    ///
+    /// Git looks at files here that are as young as the index, so it works in a git directory of
+    /// Chock's, where no filter is known.
+    fn move_index(&self, branch: &RefMove, to: Side) -> Result<(), String> {
         let (Some(from), Some(to)) = (branch.at(to.other()), branch.at(to)) else {
             return Ok(());
         };
-        self.change(&["read-tree", "-i", "-m", from, to], None).map(drop)
+        let place = self.pack.with_file_name("git");
+        let moved = self.make_place(&place).map_err(|fault| fault.to_string()).and_then(|()| {
+            let index = self.project.git_dir().join("index");
+            let own = Own { git_dir: &place, work_tree: self.project.root(), index: &index };
+            let args = ["-c", "core.splitIndex=false", "read-tree", "-i", "-m", from, to];
+            let moved = self.project.git.own(&own, &args.map(OsStr::new), None);
+            moved.map(drop).map_err(|fault| fault.said())
+        });
+        // What cannot be removed is removed by the next move of the step, or with it.
+        let _left = remove::tree(&place);
+        moved
+    }
+
+    fn make_place(&self, place: &Path) -> Result<(), WorkspaceFault> {
+        remove::tree(place)?;
+        let objects = objects::directories(&self.project.common_dir().join("objects"))?;
+        bare::make(place, &objects)?;
+        dirty::link_shared_index(self.project.git_dir(), place)
     }
 
     fn change(&self, args: &[&str], input: Option<&[u8]>) -> Result<Vec<u8>, GitFault> {
