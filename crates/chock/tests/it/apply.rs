@@ -225,10 +225,20 @@ fn at_the_end_of_a_run_a_row_lets_commits_land_by_themselves() {
             { "tools": [{ "name": "run_command", "input": { "command": format!("echo gamma > c.txt; {COMMIT} one; echo u > d.txt") } }] },
             { "text": "done" } ] }),
     );
-    let digest = yard.chock(&["run", "work"]);
-    let _unaccepted = digest;
-    let ran = yard.chock(&["config"]);
-    assert!(ran.out.contains("apply.mode"), "{}", ran.out);
+    // Until the row is accepted it does not count, and nobody is there to ask.
+    let before = head(&yard);
+    let ran = yard.chock(&["run", "work"]).expect(0);
+    assert_eq!(head(&yard), before);
+    let digest = ran.err.split("--accept-project ").nth(1).expect("a digest");
+    let digest = digest.split_whitespace().next().expect("a digest");
+    let ran = yard.chock(&["run", "--accept-project", digest, "work"]).expect(0);
+    assert!(ran.err.contains("(squash, 1 commit)"), "{}", ran.err);
+    assert_ne!(head(&yard), before);
+    // What was not committed stays in review.
+    assert_eq!(yard.git(&["show", "--format=%s", "--name-only"]), "one\n\nc.txt\n");
+    let left = json_of(&yard.chock(&["review", "--json"]).expect(0));
+    assert_eq!(left["left"], json!(["d.txt"]), "{left}");
+    clean(&yard);
     let outcomes = yard.outcomes();
     let text = outcomes[0]["text"].as_str().expect("words");
     assert!(text.contains("no commit to carry"), "{text}");
