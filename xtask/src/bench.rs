@@ -127,6 +127,24 @@ const ROWS: &[Row] = &[
         aim: Aim::Ratio(0.3),
         measure: snapshot::snapshot_and_diff,
     },
+    Row {
+        work: "session start, 100,000 files, warm base",
+        against: "20,000 files",
+        aim: Aim::Ratio(1.5),
+        measure: start::start_of_huge,
+    },
+    Row {
+        work: "snapshot and diff, 10 of 100,000 files changed",
+        against: "10 of 20,000 files",
+        aim: Aim::Ratio(1.5),
+        measure: snapshot::snapshot_of_huge,
+    },
+    Row {
+        work: "workspace of a fork, 20,000 files",
+        against: "workspace of a start",
+        aim: Aim::Ratio(1.2),
+        measure: snapshot::fork_against_start,
+    },
     Row { work: "grep", against: "rg", aim: Aim::Ratio(1.2), measure: search::grep },
     Row { work: "glob", against: "rg --files", aim: Aim::Ratio(1.2), measure: search::glob },
     Row {

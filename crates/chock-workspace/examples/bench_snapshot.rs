@@ -6,6 +6,7 @@
 //! - `open`: makes the workspace of a new session, with a base that is there.
 //! - `base`: the same in an empty cache.
 //! - `snapshot`: a snapshot and its change set after changing ten files (not timed).
+//! - `fork`: makes a workspace out of a turn in which ten files were changed.
 //! - `uncommitted`: counts the uncommitted files.
 
 use std::error::Error;
@@ -15,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use chock_workspace::{Halves, Method, Opening, Project, Start, Surroundings, Workspace};
+use chock_workspace::{
+    Forking, Halves, Method, Opening, Project, Snapshot, Start, Surroundings, Workspace,
+};
 
 /// How many files change before each snapshot.
 const CHANGED: usize = 10;
@@ -42,7 +45,8 @@ fn work() -> Result<(), Box<dyn Error>> {
         config_home: None,
         own_directories: vec![scratch.clone()],
     };
-    let mut yard = Yard { project, surroundings, scratch, workspace: None, rounds: 0 };
+    let mut yard =
+        Yard { project, surroundings, scratch, workspace: None, snapshot: None, rounds: 0 };
     for lane in io::stdin().lock().lines() {
         let answer = match yard.once(&lane?) {
             Ok(time) => time.as_nanos().to_string(),
@@ -59,6 +63,8 @@ struct Yard {
     scratch: PathBuf,
     /// The workspace whose snapshots are taken.
     workspace: Option<(Project, Workspace)>,
+    /// The last snapshot of it.
+    snapshot: Option<Snapshot>,
     rounds: u64,
 }
 
@@ -69,6 +75,7 @@ impl Yard {
             "open" => self.open("cache"),
             "base" => self.open(&format!("cache-{}", self.rounds)),
             "snapshot" => self.snapshot(),
+            "fork" => self.fork(),
             "uncommitted" => self.uncommitted(),
             other => Err(format!("no lane is named {other}").into()),
         }
@@ -120,11 +127,30 @@ impl Yard {
         let snapshot = workspace.snapshot()?;
         let changes = workspace.store().changes(workspace.start_tree(), snapshot.tree)?;
         let time = start.elapsed();
+        self.snapshot = Some(snapshot);
         if changes.files.len() == names.len() {
             Ok(time)
         } else {
             Err(format!("{} files changed, not {}", changes.files.len(), names.len()).into())
         }
+    }
+
+    fn fork(&mut self) -> Result<Duration, Box<dyn Error>> {
+        if self.snapshot.is_none() {
+            self.snapshot()?;
+        }
+        let kept = self.snapshot.clone().ok_or("there is no snapshot")?;
+        let session = self.scratch.join(format!("round-{}", self.rounds));
+        let parent = self.scratch.join("kept");
+        let (project, _) = self.kept()?;
+        let (covered, binds) = (Vec::new(), Vec::new());
+        let (tree, git) = (kept.tree, kept.git);
+        let forking = Forking { session, parent, tree, git, covered, binds };
+        let start = Instant::now();
+        let workspace = Workspace::fork(project, &forking)?;
+        let time = start.elapsed();
+        workspace.remove()?;
+        Ok(time)
     }
 
     fn uncommitted(&mut self) -> Result<Duration, Box<dyn Error>> {

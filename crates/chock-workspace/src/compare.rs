@@ -1,11 +1,14 @@
 //! Compares two trees of a store, as git does.
 
+use std::collections::BTreeSet;
+
 use git2::{
     Blob, Delta, Diff, DiffDelta, DiffFile, DiffFindOptions, DiffOptions, Oid, Patch, Repository,
+    Tree,
 };
 use sha2::{Digest, Sha256};
 
-use crate::keep::{LINK, SUBMODULE};
+use crate::keep::{DIRECTORY, LINK, SUBMODULE};
 use crate::{ChangeKind, ChangeSet, FileChange, Hunk, HunkId, Line, LineTag, TreeId, carry};
 
 /// The largest file that is compared by line: 32 MiB. A larger one counts as binary.
@@ -33,6 +36,16 @@ pub(crate) fn trees(
     let (old, new) = (repository.find_tree(base.0)?, repository.find_tree(snapshot.0)?);
     let mut options = DiffOptions::new();
     options.include_typechange(true);
+    let mut paths = Vec::new();
+    differing(repository, Some(&old), Some(&new), &mut Vec::new(), &mut paths)?;
+    if paths.is_empty() {
+        return Ok(ChangeSet { base, snapshot, files: Vec::new(), skipped: Vec::new() });
+    }
+    // Without a list of names git looks into every directory, alike or not.
+    options.disable_pathspec_match(true);
+    for path in paths {
+        options.pathspec(path);
+    }
     let mut diff = repository.diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options))?;
     find_renames(&mut diff)?;
     let mut files = Vec::new();
@@ -43,6 +56,45 @@ pub(crate) fn trees(
     files.sort_by(|a, b| a.path.cmp(&b.path));
     carry::judge(repository, snapshot, &mut files)?;
     Ok(ChangeSet { base, snapshot, files, skipped: Vec::new() })
+}
+
+/// Lists the paths whose entries differ, at the cost of the directories that do.
+fn differing(
+    repository: &Repository,
+    old: Option<&Tree<'_>>,
+    new: Option<&Tree<'_>>,
+    path: &mut Vec<u8>,
+    found: &mut Vec<Vec<u8>>,
+) -> Result<(), git2::Error> {
+    let entry = |tree: Option<&Tree<'_>>, name: &[u8]| {
+        let entry = tree?.get_name_bytes(name)?;
+        Some((entry.filemode_raw(), entry.id()))
+    };
+    let names = |tree: Option<&Tree<'_>>| -> BTreeSet<Vec<u8>> {
+        tree.iter().flat_map(|tree| tree.iter()).map(|entry| entry.name_bytes().to_vec()).collect()
+    };
+    for name in names(old).union(&names(new)) {
+        let (before, after) = (entry(old, name), entry(new, name));
+        if before == after {
+            continue;
+        }
+        let length = path.len();
+        path.extend_from_slice(name);
+        let below = |entry: Option<(i32, Oid)>| {
+            let is_tree = |(mode, _): &(i32, Oid)| u32::try_from(*mode) == Ok(DIRECTORY);
+            entry.filter(is_tree).map(|(_, id)| repository.find_tree(id)).transpose()
+        };
+        let (before_tree, after_tree) = (below(before)?, below(after)?);
+        let is_file =
+            |entry: Option<(i32, Oid)>, tree: &Option<Tree<'_>>| entry.is_some() && tree.is_none();
+        if is_file(before, &before_tree) || is_file(after, &after_tree) {
+            found.push(path.clone());
+        }
+        path.push(b'/');
+        differing(repository, before_tree.as_ref(), after_tree.as_ref(), path, found)?;
+        path.truncate(length);
+    }
+    Ok(())
 }
 
 fn find_renames(diff: &mut Diff<'_>) -> Result<(), git2::Error> {

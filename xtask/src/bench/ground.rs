@@ -15,6 +15,9 @@ use super::files;
 /// How many files the large project has (`reference`: 85 MB in 20,000 files).
 const LARGE_FILES: usize = 20_000;
 
+/// How many files the huge project has.
+const HUGE_FILES: usize = 100_000;
+
 /// The ground of one run of the benchmarks.
 pub(super) struct Ground {
     /// The project's root.
@@ -22,6 +25,7 @@ pub(super) struct Ground {
     scratch: TempDir,
     target: PathBuf,
     large: OnceCell<PathBuf>,
+    huge: OnceCell<PathBuf>,
     small: OnceCell<PathBuf>,
 }
 
@@ -46,6 +50,7 @@ impl Ground {
             scratch,
             target,
             large: OnceCell::new(),
+            huge: OnceCell::new(),
             small: OnceCell::new(),
         })
     }
@@ -90,6 +95,11 @@ impl Ground {
     /// Returns a git project of 20,000 files, made once.
     pub(super) fn large(&self) -> Result<&Path> {
         self.project(&self.large, "large", LARGE_FILES)
+    }
+
+    /// Returns a git project of 100,000 files, made once.
+    pub(super) fn huge(&self) -> Result<&Path> {
+        self.project(&self.huge, "huge", HUGE_FILES)
     }
 
     /// Returns a git project of a few files, made once.

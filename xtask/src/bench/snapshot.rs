@@ -29,3 +29,23 @@ pub(super) fn snapshot_and_diff(ground: &Ground) -> Result<Measured> {
     };
     alternate(15, || lanes.once("snapshot"), theirs)
 }
+
+/// The same in a project of five times the files.
+pub(super) fn snapshot_of_huge(ground: &Ground) -> Result<Measured> {
+    let program = ground.example("chock-workspace", "bench_snapshot")?;
+    let lanes = |name: &str, project| Lanes::start(&program, &ground.directory(name)?, &[project]);
+    let mut huge = lanes("snapshot-huge", ground.huge()?)?;
+    let mut large = lanes("snapshot-large", ground.large()?)?;
+    alternate(15, || huge.once("snapshot"), || large.once("snapshot"))
+}
+
+/// A workspace made out of a turn, and one of a new session.
+pub(super) fn fork_against_start(ground: &Ground) -> Result<Measured> {
+    let program = ground.example("chock-workspace", "bench_snapshot")?;
+    let lanes = |name: &str| {
+        let project = ground.large()?;
+        Lanes::start(&program, &ground.directory(name)?, &[project])
+    };
+    let (mut forks, mut starts) = (lanes("fork")?, lanes("fork-peer")?);
+    alternate(15, || forks.once("fork"), || starts.once("open"))
+}

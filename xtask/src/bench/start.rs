@@ -19,3 +19,10 @@ pub(super) fn session_start(ground: &Ground) -> Result<Measured> {
     };
     alternate(5, ours, theirs)
 }
+
+/// The same in a project of five times the files.
+pub(super) fn start_of_huge(ground: &Ground) -> Result<Measured> {
+    let (huge, large) = (ground.huge()?, ground.large()?);
+    let start = |project| timed(ground.chock()?.args(["exec", "--", "true"]).current_dir(project));
+    alternate(5, || start(huge), || start(large))
+}
