@@ -3,6 +3,10 @@
 //! Whole entries are copied from the newer tree; a text of which only some hunks are
 //! wanted is put together from the lines of the older one.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 use git2::{ObjectType, Oid, Repository, Tree};
 
 use crate::keep::{DIRECTORY, Edits, Entry, Keep};
@@ -24,10 +28,8 @@ pub struct Picked {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PickFault {
-    /// A name would be a file and a directory at once.
-    #[error(
-        "`{path}` would be a file and a directory: it was one and became the other, so take both changes or neither"
-    )]
+    /// A name would be two things at once.
+    #[error("`{path}` was one thing and became another; take both changes or neither")]
     Clash {
         /// The path, with odd bytes replaced.
         path: String,
@@ -80,8 +82,11 @@ pub(crate) fn pick(
         part.settle_kind();
         files.push(part);
     }
-    let rows: Vec<Row> = files.iter().flat_map(rows).collect::<Result<_, _>>().map_err(objects)?;
     let base = repository.find_tree(changes.base.0).map_err(objects)?;
+    if let Some(path) = files.iter().find_map(|file| taken_twice(&base, file, &files)) {
+        return Err(PickFault::Clash { path: String::from_utf8_lossy(path).into_owned() });
+    }
+    let rows: Vec<Row> = files.iter().flat_map(rows).collect::<Result<_, _>>().map_err(objects)?;
     let grove = Grove { repository, keep: &keep };
     let tree = grove.apply(Some(&base), &rows, &mut Vec::new())?;
     let tree = match tree {
@@ -92,6 +97,27 @@ pub(crate) fn pick(
     carry::judge(repository, tree, &mut files).map_err(objects)?;
     let base = changes.base;
     Ok(Picked { tree, changes: ChangeSet { base, snapshot: tree, files, skipped: Vec::new() } })
+}
+
+/// Returns the path at which a chosen change puts something where the base has something else
+/// that no chosen change takes away.
+fn taken_twice<'a>(
+    base: &Tree<'_>,
+    file: &'a FileChange,
+    chosen: &[FileChange],
+) -> Option<&'a [u8]> {
+    if !matches!(file.kind, ChangeKind::Added | ChangeKind::Renamed) {
+        return None;
+    }
+    let path = Path::new(OsStr::from_bytes(&file.path));
+    // A directory in its place is found when the tree is made.
+    let there = base.get_path(path).is_ok_and(|entry| entry.kind() != Some(ObjectType::Tree));
+    let goes = |other: &FileChange| match other.kind {
+        ChangeKind::Deleted => other.path == file.path,
+        ChangeKind::Renamed => other.old_path.as_ref() == Some(&file.path),
+        _ => false,
+    };
+    (there && !chosen.iter().any(goes)).then_some(&file.path)
 }
 
 impl FileChange {

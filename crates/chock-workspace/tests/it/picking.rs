@@ -303,3 +303,24 @@ fn a_file_that_became_a_directory_is_taken_with_what_is_in_it_or_not_at_all() {
     choice.take_file(b"a");
     assert_eq!(workspace.store().pick(&changes, &choice).unwrap().tree, changes.snapshot);
 }
+
+#[test]
+fn a_link_that_became_a_renamed_file_is_taken_with_its_going_or_not_at_all() {
+    let yard = Yard::empty();
+    yard.write("odd", "one\ntwo\nthree\nfour\nfive\n");
+    symlink("elsewhere", yard.project.join("link")).unwrap();
+    yard.commit("first");
+    let workspace = begin(&yard);
+    let top = top(&workspace);
+    fs::remove_file(top.join("odd")).unwrap();
+    fs::remove_file(top.join("link")).unwrap();
+    fs::write(top.join("link"), "one\ntwo\nthree\nfour\nfive\nsix\n").unwrap();
+    let changes = changes(&workspace);
+    let renamed = changes.files.iter().find(|file| file.old_path.is_some()).unwrap();
+    let mut choice = Choice::default();
+    choice.take_hunk(&renamed.path, &renamed.hunks[0].id);
+    let fault = workspace.store().pick(&changes, &choice).unwrap_err();
+    assert!(matches!(&fault, PickFault::Clash { path } if path == "link"), "{fault}");
+    choice.take_file(b"link");
+    assert_eq!(workspace.store().pick(&changes, &choice).unwrap().tree, changes.snapshot);
+}

@@ -84,7 +84,8 @@ fn nothing_is_bound_before_the_person_accepted_it() {
             &json!({ "turns": [{ "tools": [command("ls -A; cat one.env data/deep/x.bin")] }, { "text": "done" }] }),
         );
         let ran = yard.chock(&["run", "do it"]).expect(0);
-        for words in ["data\\", ".mode = .write", "WRITE THE REAL ONE", "do not count in this run"]
+        for words in
+            ["data\\", ".mode = .write", "WRITE THE REAL ONE", "do not count until you accept them"]
         {
             assert!(ran.err.replace("\"data\"", "data\\").contains(words), "{words}: {}", ran.err);
         }
@@ -279,7 +280,7 @@ fn another_mode_is_another_question() {
     file.write_all(b"").expect("nothing");
     let ran = yard.chock(&["run", "x"]);
     assert!(
-        ran.err.contains("do not count in this run") && !ran.err.contains("bound:"),
+        ran.err.contains("do not count until you accept them") && !ran.err.contains("bound:"),
         "{}",
         ran.err
     );
