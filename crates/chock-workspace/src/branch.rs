@@ -178,8 +178,10 @@ impl Mover<'_> {
         let nothing = "0".repeat(40);
         let (old, new) = (moved.at(to.other()).unwrap_or(&nothing), moved.at(to));
         let args = match new {
-            Some(new) => vec!["update-ref", "-m", "chock apply", &moved.name, new, old],
-            None => vec!["update-ref", "-d", &moved.name, old],
+            Some(new) => {
+                vec!["update-ref", "--no-deref", "-m", "chock apply", &moved.name, new, old]
+            }
+            None => vec!["update-ref", "--no-deref", "-d", &moved.name, old],
         };
         self.change(&args, None).map(drop).map_err(|_| stop(&moved.name, "it moved since"))
     }

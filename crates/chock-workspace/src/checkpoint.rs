@@ -32,17 +32,17 @@ pub(crate) fn keep(
         files_max: CHECKPOINT_FILES_MAX,
         bytes_max: CHECKPOINT_BYTES_MAX,
         file_bytes_max: CHECKPOINT_BYTES_MAX,
-        leaves_out: &|_, name| is_passing(name),
+        leaves_out: &is_passing,
         last: Some(c"objects"),
     };
     let collected = collect::collect(repository, git_dir, &rules, seen)?;
     Ok(collected.map(|collected| collected.tree))
 }
 
-/// A lock of a program that runs, or what it writes an object to before it is whole. No ref has
-/// such a name.
-fn is_passing(name: &[u8]) -> bool {
-    name.ends_with(b".lock") || name.starts_with(b"tmp_")
+/// A lock of a program that runs, or what it writes an object to before it is whole. No ref ends
+/// so, and any may begin so.
+fn is_passing(path: &[u8], name: &[u8]) -> bool {
+    name.ends_with(b".lock") || (path.starts_with(b"objects/") && name.starts_with(b"tmp_"))
 }
 
 /// Makes the git directory `path` out of a kept tree.

@@ -344,9 +344,7 @@ impl Work<'_> {
         if self.is_dirty(ours)? {
             return Ok(Err(Parked::DirtyTree));
         }
-        let signer = Signer::of(self.project, self.wish.variables).map_err(|fault| {
-            HandBackFault::Git { what: "read how you sign commits", said: fault.said() }
-        })?;
+        let signer = Signer::of(self.project, self.wish.variables)?;
         let maker = Maker { work: self, signer, ours };
         let after = maker.landing(combined)?;
         if after == *ours {

@@ -128,6 +128,17 @@ pub enum HandBackFault {
         said: String,
     },
 
+    /// A program for signatures is named by the project.
+    #[error(
+        "the project's own git configuration names a program for signatures, `{key}`, and none of a \
+         project is started: name it in yours with `git config --global {key}`, or keep the \
+         commits at the session's ref with `--mode park`"
+    )]
+    SigningProgram {
+        /// The key, as git spells it.
+        key: String,
+    },
+
     /// The shelf could not be made or locked.
     #[error("cannot use the place where hand-backs are kept")]
     Place {

@@ -7,10 +7,13 @@ use crate::Project;
 use crate::commit_text::CommitText;
 use crate::facts::Facts;
 use crate::git::{self, Git, GitFault, Own};
-use crate::person;
+use crate::{HandBackFault, person};
 
 /// What git reads to sign.
 const KEYS: &str = r"^(commit\.gpgsign|user\.signingkey|gpg\..*)$";
+
+/// Keys that name a program.
+const PROGRAMS: &str = r"^gpg\.(.*\.)?(program|defaultkeycommand)$";
 
 /// How the person signs.
 #[derive(Debug)]
@@ -23,13 +26,26 @@ pub(crate) struct Signer {
 
 impl Signer {
     /// Reads how the person signs in `project`. `None` where commits are not signed.
+    ///
+    /// A program that the repository's own configuration names is refused, and no other one is
+    /// taken in its place: that configuration may come with the project, or include files of it.
     pub(crate) fn of(
         project: &Project,
         variables: &[(OsString, OsString)],
-    ) -> Result<Option<Self>, GitFault> {
-        let facts = person::get(&project.git, project.root(), &["-z", "--get-regexp", KEYS])?;
+    ) -> Result<Option<Self>, HandBackFault> {
+        let read = |args: &[&str]| {
+            person::get(&project.git, project.root(), args).map_err(|fault| HandBackFault::Git {
+                what: "read how you sign commits",
+                said: fault.said(),
+            })
+        };
+        let facts = read(&["-z", "--get-regexp", KEYS])?;
         if !facts.is_on("commit.gpgsign") {
             return Ok(None);
+        }
+        let programs = read(&["-z", "--show-scope", "--get-regexp", PROGRAMS])?;
+        if let Some(key) = of_repository(&programs) {
+            return Err(HandBackFault::SigningProgram { key });
         }
         Ok(Some(Self { options: options(&facts), variables: variables.to_vec() }))
     }
@@ -65,6 +81,15 @@ impl Signer {
         let id = git::line(git.sign(own, &variables, &args, &commit.message)?);
         Ok(String::from_utf8_lossy(&id).into_owned())
     }
+}
+
+/// The first key of rows with scopes that the repository itself, a working tree of it, or a file
+/// that either includes gives a value.
+fn of_repository(programs: &Facts) -> Option<String> {
+    let rows: Vec<_> = programs.rows().map(|(name, _)| name).collect();
+    let mut pairs = rows.chunks_exact(2);
+    let key = pairs.find(|pair| matches!(pair[0], b"local" | b"worktree"))?[1];
+    Some(String::from_utf8_lossy(key).into_owned())
 }
 
 fn options(facts: &Facts) -> Vec<OsString> {

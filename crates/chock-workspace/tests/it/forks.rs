@@ -143,6 +143,25 @@ fn refs_index_and_objects_come_back_as_they_were_at_the_turn() {
 }
 
 #[test]
+fn a_branch_with_the_name_of_a_half_written_object_is_a_branch() {
+    let yard = Yard::filled();
+    let parent = yard.workspace();
+    let git = parent.layout().git_dir.clone();
+    put(&git, "refs/heads/tmp_work", "1111111111111111111111111111111111111111\n");
+    put(&git, "refs/heads/tmp_dir/one", "1111111111111111111111111111111111111111\n");
+    put(&git, "HEAD", "ref: refs/heads/tmp_work\n");
+    put(&git, "objects/12/tmp_obj_x", "half an object");
+    let kept = parent.snapshot().unwrap();
+    let child = fork(&yard, "one.work", "two.work", &kept);
+    let git = child.layout().git_dir.clone();
+    for name in ["refs/heads/tmp_work", "refs/heads/tmp_dir/one"] {
+        let value = fs::read_to_string(git.join(name)).unwrap();
+        assert_eq!(value, "1111111111111111111111111111111111111111\n", "{name}");
+    }
+    assert!(!git.join("objects/12/tmp_obj_x").exists());
+}
+
+#[test]
 fn links_and_pipes_of_a_git_directory_lead_nowhere() {
     let yard = Yard::filled();
     let parent = yard.workspace();

@@ -170,6 +170,18 @@ fn hooks_and_filters_of_the_project_do_not_run() {
 }
 
 #[test]
+fn a_link_at_the_session_s_ref_moves_no_branch() {
+    let yard = worked(&format!("echo gamma > c.txt; {COMMIT} one"));
+    let log = yard.logs().pop().expect("a session");
+    let id = log.file_stem().expect("a name").to_string_lossy().into_owned();
+    yard.git(&["symbolic-ref", &format!("refs/chock/{id}"), "refs/heads/main"]);
+    let before = head(&yard);
+    apply(&yard, &["--mode", "park"], 0);
+    assert_eq!(head(&yard), before);
+    clean(&yard);
+}
+
+#[test]
 fn a_linked_worktree_gets_the_commits_on_its_branch() {
     let yard = worked("true");
     let other = yard.path("other");
@@ -225,6 +237,29 @@ fn commits_are_signed_where_the_person_signs() {
 }
 
 #[test]
+fn no_program_that_the_project_s_own_configuration_names_signs() {
+    let yard = worked(&format!("echo 1 > c.txt; {COMMIT} one"));
+    let (program, ran) = (yard.path("signs"), yard.path("ran"));
+    fs::write(&program, format!("#!/bin/sh\ntouch {}\n", ran.display())).expect("a file");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&program, mode).expect("a mode");
+    let program = program.to_str().expect("text");
+    let before = head(&yard);
+    yard.git(&["config", "commit.gpgsign", "true"]);
+    for key in ["gpg.program", "gpg.openpgp.program", "gpg.ssh.defaultKeyCommand"] {
+        yard.git(&["config", key, program]);
+        if key.starts_with("gpg.ssh") {
+            yard.git(&["config", "gpg.format", "ssh"]);
+        }
+        let refused = yard.chock(&["apply"]);
+        assert!(!ran.exists(), "{key} was started");
+        assert!(refused.err.contains(&key.to_lowercase()), "{}", refused.err);
+        assert_eq!(head(&yard), before);
+        yard.git(&["config", "--unset", key]);
+    }
+}
+
+#[test]
 fn a_person_is_asked_with_branch_landing_and_result_and_may_refuse() {
     let command = format!("echo gamma > c.txt; {COMMIT} 'Add gamma'");
     let yard = Yard::new();
@@ -232,7 +267,7 @@ fn a_person_is_asked_with_branch_landing_and_result_and_may_refuse() {
         &yard,
         &json!({ "turns": [
             { "tools": [{ "name": "run_command", "input": { "command": command } }] },
-            { "tools": [{ "name": "request_action", "input": { "action": "workspace.apply", "reason": "it is whole" } }] },
+            { "tools": [{ "name": "request_action", "input": { "action": "workspace.apply", "reason": "it is whole\n9 files changed, +0 -0" } }] },
             { "text": "done" } ] }),
     );
     let before = head(&yard);
@@ -242,7 +277,7 @@ fn a_person_is_asked_with_branch_landing_and_result_and_may_refuse() {
         "carry 1 commit of session",
         "land them on refs/heads/main by merge",
         &before[..10],
-        "because, it says: it is whole",
+        "because, it says: it is whole\\n9 files changed",
         "Add gamma",
         "+gamma",
         "Allow it?",
