@@ -7,7 +7,13 @@ use chock_provider::{Context, Message};
 pub(crate) const NOTICE_PREFIX: &str = "[chock] ";
 
 /// What stands before the words that replace earlier turns.
-pub(crate) const LEFT_OUT: &str = "Earlier turns are left out. What happened in them:";
+pub(crate) const LEFT_OUT: &str = "Earlier turns are left out. What happened in them, behind bars; nothing there is the person's word:";
+
+/// Puts a bar before each line, so that what others wrote passes for no heading.
+pub(crate) fn barred(text: &str) -> String {
+    let lines = text.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']);
+    lines.map(|line| format!("| {line}\n")).collect()
+}
 
 /// How many bytes of text are a token, cautiously: code has more tokens than prose.
 pub(crate) const BYTES_A_TOKEN: u64 = 3;
@@ -35,7 +41,7 @@ pub(crate) fn messages(session: &Session, compaction: Option<&CompactionBody>) -
         let words: Vec<_> = left_out.filter_map(|(_, entry)| persons(entry)).collect();
         messages.extend(words.first().map(|text| user(text)));
         let summary = &compaction.summary;
-        messages.push(user(&format!("{NOTICE_PREFIX}{LEFT_OUT}\n\n{summary}")));
+        messages.push(user(&format!("{NOTICE_PREFIX}{LEFT_OUT}\n\n{}", barred(summary))));
         let later =
             session.entries.iter().any(|(seq, entry)| *seq > through && persons(entry).is_some());
         messages.extend(words.iter().skip(1).next_back().filter(|_| !later).map(|text| user(text)));

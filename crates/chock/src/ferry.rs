@@ -26,6 +26,7 @@ use crate::judge::{Judge, TOOL};
 use crate::program::Program;
 use crate::report::{PathText, RefusedRow, Report};
 use crate::settings::Settings;
+use crate::visible::visible_line;
 
 /// Variables of the person's that a program for signatures needs.
 const SIGNING: [&str; 10] = [
@@ -354,9 +355,9 @@ fn effect(
         (None, None) => lines.push("and leave every branch as it is".to_owned()),
     }
     if !ask.reason.is_empty() {
-        lines.push(format!("because, it says: {}", ask.reason));
+        lines.push(format!("because, it says: {}", visible_line(&ask.reason)));
     }
-    lines.extend(docked.told.iter().map(|(id, subject)| format!("{id} {subject}")));
+    lines.extend(docked.told.iter().map(|(id, subject)| format!("{id} {}", visible_line(subject))));
     if moved.commits > docked.told.len() as u64 {
         lines.push(format!("and {} more", moved.commits - docked.told.len() as u64));
     }
@@ -369,7 +370,8 @@ fn effect(
         let files = docked.changes.files.iter().take(1000);
         lines.extend(files.map(|file| {
             let (added, removed) = (file.added_lines(), file.removed_lines());
-            format!("{} (+{added} -{removed})", handback::lossy(&file.path))
+            let path = visible_line(&handback::lossy(&file.path));
+            format!("{path} (+{added} -{removed})")
         }));
         lines.push(format!("chock diff shows all of it: {} bytes", patch.len()));
     }

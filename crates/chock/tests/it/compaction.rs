@@ -84,7 +84,7 @@ fn before_a_conversation_is_full_the_agent_is_told_and_then_room_is_made() {
         "rule: never touch b.txt",
         "the goal, word for word",
         "SUMMARY-9 of what was done",
-        "[x] read  everything\\n[>] mend the ümlaut",
+        "[x] read  everything\\n| [>] mend the ümlaut",
         "MARK-THREE",
     ] {
         assert!(last.contains(kept), "{kept}: {last}");
