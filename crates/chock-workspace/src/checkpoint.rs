@@ -13,7 +13,7 @@ use git2::{Oid, Repository};
 
 use crate::collect::{self, Rules, Seen};
 use crate::keep::{DIRECTORY, FILE, LINK, PROGRAM};
-use crate::{SnapshotFault, WorkspaceFault, files, inside};
+use crate::{SnapshotFault, WorkspaceFault, files, inside, remove};
 
 /// The most files of a session's git directory that are kept with a turn.
 const CHECKPOINT_FILES_MAX: u64 = 100_000;
@@ -31,7 +31,8 @@ pub(crate) fn keep(
     let rules = Rules {
         files_max: CHECKPOINT_FILES_MAX,
         bytes_max: CHECKPOINT_BYTES_MAX,
-        file_bytes_max: CHECKPOINT_BYTES_MAX,
+        // A git directory without one of its packs is none: it is kept whole or not at all.
+        file_bytes_max: u64::MAX,
         leaves_out: &is_passing,
         last: Some(c"objects"),
     };
@@ -70,7 +71,7 @@ fn below(repository: &Repository, tree: Oid, path: &Path) -> Result<(), Workspac
         }
         if to.is_dir() {
             // One of the empty ones above.
-            std::fs::remove_dir(&to).map_err(files::fault("remove", &to))?;
+            remove::tree(&to)?;
         }
         let blob = repository.find_blob(entry.id()).map_err(lost)?;
         put(&to, mode, blob.content()).map_err(files::fault("write", &to))?;

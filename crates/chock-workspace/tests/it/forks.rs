@@ -191,6 +191,33 @@ fn links_and_pipes_of_a_git_directory_lead_nowhere() {
 }
 
 #[test]
+fn a_link_or_file_in_place_of_one_of_git_s_own_directories_comes_back() {
+    let yard = Yard::filled();
+    let parent = yard.workspace();
+    let git = parent.layout().git_dir.clone();
+    fs::remove_dir_all(git.join("objects")).unwrap();
+    symlink("/tmp/objects", git.join("objects")).unwrap();
+    fs::remove_dir_all(git.join("refs")).unwrap();
+    fs::write(git.join("refs"), "a file\n").unwrap();
+    let kept = parent.snapshot().unwrap();
+    let child = fork(&yard, "one.work", "two.work", &kept);
+    let git = child.layout().git_dir.clone();
+    assert_eq!(fs::read_link(git.join("objects")).unwrap().to_str(), Some("/tmp/objects"));
+    assert_eq!(fs::read_to_string(git.join("refs")).unwrap(), "a file\n");
+}
+
+#[test]
+fn a_git_directory_with_too_large_a_pack_is_not_kept_without_it() {
+    let yard = Yard::filled();
+    let parent = yard.workspace();
+    assert!(parent.snapshot().unwrap().git.is_some());
+    put(&parent.layout().git_dir, "objects/pack/pack-1.pack", "");
+    let pack = parent.layout().git_dir.join("objects/pack/pack-1.pack");
+    fs::File::options().write(true).open(pack).unwrap().set_len((1 << 30) + 1).unwrap();
+    assert_eq!(parent.snapshot().unwrap().git, None);
+}
+
+#[test]
 fn a_fork_stands_on_the_base_of_its_parent_whatever_became_of_the_project() {
     let yard = Yard::filled();
     let parent = yard.workspace();
