@@ -377,7 +377,9 @@ fn talk_as(words: &[&str], socket: &PathBuf) -> Ran {
 #[test]
 fn only_the_same_user_outside_of_every_cage_is_answered() {
     let yard = Yard::new();
-    let look = "find / -name s -type s 2>/dev/null; find / -name '*.ctl' 2>/dev/null; sleep 968.5";
+    // `/usr` is the machine's, and a walk over it takes a busy machine longer than the wait below.
+    let look = "find / \\( -path /usr -o -path /proc \\) -prune -o \\( -name s -type s -o -name '*.ctl' \\) -print \
+                2>/dev/null; sleep 968.5";
     scripted(
         &yard,
         &json!({ "turns": [{ "tools": [task("sleep 968.25"), call(look)] }, { "text": "x" }] }),
