@@ -110,7 +110,7 @@ const ROWS: &[Row] = &[
         measure: cell::keeper_against_spawn,
     },
     Row {
-        work: "memory of the keeper and an idle cell",
+        work: "memory of the keeper and two idle cells",
         against: "",
         aim: Aim::Mebibytes(5.0),
         measure: cell::idle_memory,

@@ -24,6 +24,9 @@ const LOADER_CACHE: &str = "/etc/ld.so.cache";
 /// The bytes that the lane `large-parent` has more.
 const BALLAST: usize = 256 << 20;
 
+/// How many cells wait, as in a session of the program.
+const WARM: usize = 2;
+
 /// How many calls stand in a row.
 const ROW: usize = 200;
 
@@ -79,9 +82,9 @@ impl Ground {
         }
         let keeper = match lane {
             "cold" => self.keeper(&self.cold, 0, 0)?,
-            "warm" | "row" | "large-parent" => self.keeper(&self.warm, 1, 0)?,
-            "mounts-7" => self.keeper(&self.few, 1, 0)?,
-            "mounts-2000" => self.keeper(&self.many, 1, 2000)?,
+            "warm" | "row" | "large-parent" => self.keeper(&self.warm, WARM, 0)?,
+            "mounts-7" => self.keeper(&self.few, WARM, 0)?,
+            "mounts-2000" => self.keeper(&self.many, WARM, 2000)?,
             other => return Err(format!("no lane `{other}`").into()),
         };
         if lane != "cold" {
@@ -103,7 +106,7 @@ impl Ground {
         let place = self.scratch.join("start");
         let cage = cage(&place, 0)?;
         let begun = Instant::now();
-        let keeper = Keeper::start(&Self::options(1)?, &cage)?;
+        let keeper = Keeper::start(&Self::options(WARM)?, &cage)?;
         for permit in permits {
             drop(call(&keeper, permit)?);
         }

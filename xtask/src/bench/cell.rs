@@ -49,7 +49,7 @@ pub(super) fn keeper_against_spawn(ground: &Ground) -> Result<Measured> {
     alternate(ROUNDS, || lanes.once("start"), || timed(&mut Command::new("/usr/bin/true")))
 }
 
-/// Sums what the stub, the keeper, an init and its waiting command use, each shared page by
+/// Sums what the stub, the keeper, and the init and waiting command of two cells use, each shared page by
 /// parts.
 pub(super) fn idle_memory(ground: &Ground) -> Result<Measured> {
     let mut lanes = lanes(ground)?;
@@ -65,7 +65,8 @@ pub(super) fn idle_memory(ground: &Ground) -> Result<Measured> {
         kib += proportional(member)?;
         next += 1;
     }
-    ensure!(members.len() == 4, "{} processes where stub, keeper and cell are four", members.len());
+    let count = members.len();
+    ensure!(count == 6, "{count} processes where stub, keeper and two cells are six");
     Ok(Measured::Mebibytes(f64::from(kib) / 1024.0))
 }
 
