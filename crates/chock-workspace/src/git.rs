@@ -105,14 +105,19 @@ impl Git {
         args: &[&OsStr],
         input: Option<&[u8]>,
     ) -> Result<Vec<u8>, GitFault> {
+        let mut command = self.in_own(own);
+        command.args(args);
+        finish(command, input)
+    }
+
+    fn in_own(&self, own: &Own<'_>) -> Command {
         let mut command = self.command();
         command
             .current_dir(own.work_tree)
             .env("GIT_DIR", own.git_dir)
             .env("GIT_WORK_TREE", own.work_tree)
-            .env("GIT_INDEX_FILE", own.index)
-            .args(args);
-        finish(command, input)
+            .env("GIT_INDEX_FILE", own.index);
+        command
     }
 
     /// Makes a commit in a git directory of Chock's that the person's own program signs.
@@ -123,14 +128,8 @@ impl Git {
         args: &[OsString],
         message: &[u8],
     ) -> Result<Vec<u8>, GitFault> {
-        let mut command = self.command();
-        command
-            .current_dir(own.work_tree)
-            .env("GIT_DIR", own.git_dir)
-            .env("GIT_WORK_TREE", own.work_tree)
-            .env("GIT_INDEX_FILE", own.index)
-            .envs(variables.iter().map(|(name, value)| (name, value)))
-            .args(args);
+        let mut command = self.in_own(own);
+        command.envs(variables.iter().map(|(name, value)| (name, value))).args(args);
         if let Some(home) = &self.home {
             command.env("HOME", home);
         }

@@ -51,15 +51,19 @@ pub(crate) fn through(
     terminal: &mut Terminal,
     sight: &Sight,
 ) -> Result<Option<Selection>, Failure> {
-    let ended = Arc::new(AtomicBool::new(false));
+    let (ended, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     for signal in [SIGHUP, SIGINT, SIGTERM] {
+        // Behind the screen a signal ends the program again, whatever it does then.
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&over))?;
         signal_hook::flag::register(signal, Arc::clone(&ended))?;
     }
     let mut desk = Desk::new(sight.changes.files.clone());
     let next = {
         let mut screen = Screen::enter(terminal.wants_colour())?;
-        walk(&mut screen, &mut desk, &ended)?
+        walk(&mut screen, &mut desk, &ended)
     };
+    over.store(true, Ordering::Relaxed);
+    let next = next?;
     let selection = desk.selection();
     if next == Next::Nothing || selection.is_empty() {
         let words = if selection.is_empty() { "nothing was chosen" } else { "nothing was done" };

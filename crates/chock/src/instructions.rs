@@ -90,32 +90,50 @@ impl Told {
     /// Takes the usual files: of the top, of each directory down to where the session works, and
     /// the names of all others.
     fn usual(&mut self, places: &Places<'_>) -> Result<(), Failure> {
-        let store = places.workspace.store();
-        let tree = places.workspace.start_tree();
+        let mut on_the_way: Vec<_> = places.directory.ancestors().collect();
+        on_the_way.reverse();
+        for directory in on_the_way {
+            // A name that is no text has no file that could be told either.
+            let Some(directory) = directory.to_str() else { continue };
+            self.of_directory(places, directory)?;
+        }
+        let (store, tree) = (places.workspace.store(), places.workspace.start_tree());
         let all = store.named(tree, &NAMES, ELSEWHERE_MAX * NAMES.len());
         let all = all.map_err(|fault| Failure::because(&fault))?;
         let mut seen = BTreeSet::new();
-        let mut chosen = Vec::new();
         for name in NAMES {
             for path in all.iter().filter(|path| path.rsplit('/').next() == Some(name)) {
                 let directory = Path::new(path).parent().unwrap_or(Path::new(""));
-                if !is_kept_from_tools(places.workspace, path) && seen.insert(directory) {
-                    chosen.push((directory, path));
+                let is_elsewhere = !places.directory.starts_with(directory);
+                if is_elsewhere
+                    && !is_kept_from_tools(places.workspace, path)
+                    && seen.insert(directory)
+                {
+                    self.elsewhere.push(visible_line(path));
                 }
             }
         }
-        chosen.sort();
-        for (directory, path) in chosen {
-            if !places.directory.starts_with(directory) {
-                if self.elsewhere.len() < ELSEWHERE_MAX {
-                    self.elsewhere.push(visible_line(path));
+        self.elsewhere.sort();
+        self.elsewhere.truncate(ELSEWHERE_MAX);
+        Ok(())
+    }
+
+    /// Takes the file of one directory on the way, if it has one.
+    fn of_directory(&mut self, places: &Places<'_>, directory: &str) -> Result<(), Failure> {
+        for name in NAMES {
+            let path = match directory {
+                "" => name.to_owned(),
+                directory => format!("{directory}/{name}"),
+            };
+            match look_inside(places, &path)? {
+                Inside::Text(text) => self.add(&format!("the project, {path}"), &path, text),
+                Inside::Missing | Inside::Denied => continue,
+                Inside::Unusable(why) => {
+                    let path = visible_line(&path);
+                    self.notes.push(format!("{path} is not told to the agent: {why}"));
                 }
-                continue;
             }
-            match read_inside(places, path)? {
-                Ok(text) => self.add(&format!("the project, {path}"), path, text),
-                Err(why) => self.notes.push(format!("{path} is not told to the agent: {why}")),
-            }
+            break;
         }
         Ok(())
     }
@@ -152,20 +170,38 @@ impl Told {
     }
 }
 
-/// Reads a file of the tree that the session started from. The inner error says why not.
-fn read_inside(places: &Places<'_>, path: &str) -> Result<Result<String, String>, Failure> {
+/// What stands at a path of the tree that the session started from.
+enum Inside {
+    Text(String),
+    Missing,
+    Denied,
+    Unusable(String),
+}
+
+fn look_inside(places: &Places<'_>, path: &str) -> Result<Inside, Failure> {
     if is_kept_from_tools(places.workspace, path) {
-        return Ok(Err("`deny_read` keeps it from every tool".to_owned()));
+        return Ok(Inside::Denied);
     }
     let (store, tree) = (places.workspace.store(), places.workspace.start_tree());
     let found = store.file(tree, path, READ_BYTES_MAX);
     Ok(match found.map_err(|fault| Failure::because(&fault))? {
-        TreeFile::Content(bytes) => {
-            String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+        TreeFile::Content(bytes) => String::from_utf8(bytes)
+            .map_or_else(|_| Inside::Unusable("it is not UTF-8 text".to_owned()), Inside::Text),
+        TreeFile::TooLarge { bytes } => Inside::Unusable(format!("it has {bytes} bytes")),
+        TreeFile::Missing => Inside::Missing,
+        TreeFile::Outside => {
+            Inside::Unusable("it is a link that leads out of the project".to_owned())
         }
-        TreeFile::TooLarge { bytes } => Err(format!("it has {bytes} bytes")),
-        TreeFile::Missing => Err("git tracks no such file".to_owned()),
-        TreeFile::Outside => Err("it is a link that leads out of the project".to_owned()),
+    })
+}
+
+/// Reads a file that is named. The inner error says why not.
+fn read_inside(places: &Places<'_>, path: &str) -> Result<Result<String, String>, Failure> {
+    Ok(match look_inside(places, path)? {
+        Inside::Text(text) => Ok(text),
+        Inside::Missing => Err("git tracks no such file".to_owned()),
+        Inside::Denied => Err("`deny_read` keeps it from every tool".to_owned()),
+        Inside::Unusable(why) => Err(why),
     })
 }
 

@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::input::scripted;
-use crate::yard::{Ran, Yard};
+use crate::review::{json_of, work};
+use crate::yard::Yard;
 
 pub(crate) const COMMIT: &str = "git add -A && git commit -q -m";
 
@@ -16,20 +17,6 @@ pub(crate) fn worked(command: &str) -> Yard {
         .expect("a file");
     work(&yard, command);
     yard
-}
-
-pub(crate) fn work(yard: &Yard, command: &str) {
-    scripted(
-        yard,
-        &json!({ "turns": [
-            { "tools": [{ "name": "run_command", "input": { "command": command } }] },
-            { "text": "done" }, { "text": "heard" } ] }),
-    );
-    yard.chock(&["run", "work"]).expect(0);
-}
-
-fn json_of(ran: &Ran) -> Value {
-    serde_json::from_str(&ran.out).unwrap_or_else(|fault| panic!("{fault}: {}", ran.out))
 }
 
 pub(crate) fn apply(yard: &Yard, words: &[&str], code: i32) -> Value {

@@ -118,6 +118,20 @@ fn nothing_outside_the_project_is_told_through_a_link_and_no_secret() {
 }
 
 #[test]
+fn many_other_directories_do_not_hide_the_projects_own() {
+    let yard = Yard::new();
+    for number in 0..200 {
+        yard.write(&format!("0/{number:03}/AGENTS.md"), "elsewhere\n");
+    }
+    yard.write("AGENTS.md", "top: use tabs\n");
+    yard.commit();
+    let (ran, systems) = ran(&yard, &["run", "go"], &[done()]);
+    ran.expect(0);
+    assert!(systems[0].contains("top: use tabs"), "{}", systems[0]);
+    assert_eq!(systems[0].matches("/AGENTS.md\n").count(), 64, "{}", systems[0]);
+}
+
+#[test]
 fn what_is_denied_is_not_told_and_what_is_long_is_cut_and_said() {
     let yard = Yard::new();
     yard.write("AGENTS.md", &format!("long: {}\n", "é".repeat(40_000)));

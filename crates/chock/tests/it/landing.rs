@@ -5,9 +5,10 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::apply::{COMMIT, apply, bodies, clean, head, work, worked};
+use crate::apply::{COMMIT, apply, bodies, clean, head, worked};
 use crate::input::scripted;
 use crate::kill::until;
+use crate::review::work;
 use crate::screen::Screen;
 use crate::yard::Yard;
 

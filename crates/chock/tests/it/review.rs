@@ -23,7 +23,7 @@ fn worked(command: &str) -> Yard {
     yard
 }
 
-fn work(yard: &Yard, command: &str) {
+pub(crate) fn work(yard: &Yard, command: &str) {
     scripted(
         yard,
         &json!({ "turns": [
@@ -33,7 +33,7 @@ fn work(yard: &Yard, command: &str) {
     yard.chock(&["run", "work"]).expect(0);
 }
 
-fn json_of(ran: &Ran) -> Value {
+pub(crate) fn json_of(ran: &Ran) -> Value {
     serde_json::from_str(&ran.out).unwrap_or_else(|fault| panic!("{fault}: {}", ran.out))
 }
 
