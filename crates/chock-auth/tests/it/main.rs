@@ -1,6 +1,10 @@
 //! Tests of the crate from outside.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod issuer;
+mod renewal;
+mod signing_in;
+
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
