@@ -25,8 +25,13 @@ const TAIL_BYTES: usize = 200;
 /// Turns a folded session into a request.
 #[must_use]
 pub(crate) fn context(session: &Session, system: &str, tools: &[ToolSchema]) -> Context {
-    let messages = messages(session, session.compaction.as_ref());
-    Context { system: system.to_owned(), messages, tools: tools.to_vec(), max_output_tokens: None }
+    Context {
+        system: system.to_owned(),
+        messages: messages(session, session.compaction.as_ref()),
+        tools: tools.to_vec(),
+        max_output_tokens: None,
+        conversation: session.start.as_ref().map_or_else(String::new, |it| it.session.clone()),
+    }
 }
 
 /// Returns the conversation as it is told under a compaction.

@@ -137,6 +137,7 @@ impl Agent<'_> {
             messages: vec![Message::User { text: transcript.to_owned() }],
             tools: Vec::new(),
             max_output_tokens: None,
+            conversation: String::new(),
         };
         let by_chock =
             || (whole_lines(transcript, SUMMARY_BYTES_MAX / 2).to_owned(), String::new());

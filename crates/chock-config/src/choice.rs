@@ -142,7 +142,9 @@ fn unnamed(provider: &Provider) -> Result<(String, Origin), ChoiceFault> {
         (
             ProviderKind::Scripted { .. }
             | ProviderKind::OpenaiCompat(_)
-            | ProviderKind::Anthropic(_),
+            | ProviderKind::Anthropic(_)
+            | ProviderKind::Openai(_)
+            | ProviderKind::Aiand(_),
             _,
         ) => Err(ChoiceFault::NoModel { provider: provider.name.clone() }),
     }

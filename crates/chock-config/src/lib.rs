@@ -75,8 +75,8 @@ pub use person::{Defaults, Person};
 pub use project::{INSTRUCTIONS_MAX, Project};
 pub use project_path::{ProjectName, ProjectPath, ProjectPathFault, ProjectPattern};
 pub use provider::{
-    Capabilities, Compat, Credential, Messages, OutputLimit, Price, Provider, ProviderKind, Quirks,
-    Reasoning, SystemRole,
+    Account, Capabilities, Compat, Credential, Messages, OutputLimit, Price, Provider,
+    ProviderKind, Quirks, Reasoning, Responses, SystemRole,
 };
 pub use remembered::Remembered;
 pub use rules::no_such_action;

@@ -189,16 +189,17 @@ fn provider_rows(provider: &Provider, rows: &mut Vec<Row>) {
     let mut row = |field: &str, value: &str| {
         rows.push(Row::new(format!("providers.{}.{field}", provider.name), value, origin));
     };
+    let (mut effort, mut price) = (None, None);
     match &provider.kind {
         ProviderKind::OpenaiCompat(compat) => {
             row("kind", "openai-compat");
             row("base_url", &compat.base_url);
-            if let Some(effort) = &compat.effort {
-                row("effort", effort);
-            }
-            if let Some(price) = &compat.price {
-                row("price", &price_words(price));
-            }
+            (effort, price) = (compat.effort.as_ref(), compat.price.as_ref());
+        }
+        ProviderKind::Aiand(compat) => {
+            row("kind", "aiand");
+            row("base_url", &compat.base_url);
+            (effort, price) = (compat.effort.as_ref(), compat.price.as_ref());
         }
         ProviderKind::Anthropic(messages) => {
             row("kind", "anthropic");
@@ -206,17 +207,28 @@ fn provider_rows(provider: &Provider, rows: &mut Vec<Row>) {
             if let Some(version) = &messages.api_version {
                 row("api_version", version);
             }
-            if let Some(effort) = &messages.effort {
-                row("effort", effort);
+            (effort, price) = (messages.effort.as_ref(), messages.price.as_ref());
+        }
+        ProviderKind::Openai(responses) => {
+            row("kind", "openai");
+            let has_token = provider.credential != Credential::Absent;
+            row("base_url", responses.address(has_token));
+            if !has_token {
+                row("account.issuer", &responses.account.issuer);
+                row("account.originator", &responses.account.originator);
             }
-            if let Some(price) = &messages.price {
-                row("price", &price_words(price));
-            }
+            (effort, price) = (responses.effort.as_ref(), responses.price.as_ref());
         }
         ProviderKind::Scripted { script } => {
             row("kind", "scripted");
             row("script", script.as_str());
         }
+    }
+    if let Some(effort) = effort {
+        row("effort", effort);
+    }
+    if let Some(price) = price {
+        row("price", &price_words(price));
     }
     match &provider.credential {
         Credential::Absent => {}

@@ -1,13 +1,13 @@
 //! Where models are reached, as `config.zon` says it.
 
+mod row;
+
 use chock_zon::{Place, Spanned};
 use serde::Deserialize;
 
-use crate::budget::is_currency;
+pub(crate) use self::row::ProviderRow;
 use crate::path::PersonPath;
-use crate::source::{Source, shown};
 use crate::token::Token;
-use crate::word::Word;
 
 /// One row of `providers`.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +37,10 @@ pub enum ProviderKind {
     OpenaiCompat(Compat),
     /// Anthropic's Messages, at its own address or another.
     Anthropic(Messages),
+    /// OpenAI's Responses: a ChatGPT account, or any server that takes a token.
+    Openai(Responses),
+    /// ai&, which speaks chat completions and says what its models cost.
+    Aiand(Compat),
     /// Turns read from a file.
     Scripted {
         /// The file, beside `config.zon` when it is relative.
@@ -72,8 +76,71 @@ pub struct Messages {
     pub price: Option<Price>,
 }
 
+/// A server of OpenAI's Responses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Responses {
+    /// The address that `/responses` is put behind, when the row names one.
+    pub base_url: Option<String>,
+    /// The most tokens of one reply, at least 16; an account's back end is not told.
+    pub max_output_tokens: Option<u64>,
+    /// How hard a model thinks, in the server's words.
+    pub effort: Option<String>,
+    /// What a token costs, when the person said so.
+    pub price: Option<Price>,
+    /// How a person signs in, where the row has no token.
+    pub account: Account,
+}
+
+impl Responses {
+    /// The address of the row, without a `/` at its end. Where it names none, a token goes to the
+    /// API of `OpenAI` itself, and an account to the back end of ChatGPT.
+    #[must_use]
+    pub fn address(&self, has_token: bool) -> &str {
+        match &self.base_url {
+            Some(url) => url,
+            None if has_token => OPENAI,
+            None => CHATGPT,
+        }
+    }
+}
+
+/// How a person signs in with a ChatGPT account. Nothing of it is promised by anybody, so that a
+/// row may say each part anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// Where the sign-in is, without a `/` at its end.
+    pub issuer: String,
+    /// The public name of the client that the issuer knows.
+    pub client_id: String,
+    /// What is asked for, words with blanks between.
+    pub scope: String,
+    /// The ports on this machine that the issuer may send the browser back to, in order; at least
+    /// one.
+    pub redirect_ports: Vec<u16>,
+    /// The name that requests give themselves.
+    pub originator: String,
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Self {
+            issuer: "https://auth.openai.com".to_owned(),
+            client_id: "app_EMoamEEZ73f0CkXaXp7hrann".to_owned(),
+            scope: "openid profile email offline_access".to_owned(),
+            redirect_ports: vec![1455, 1457],
+            originator: "chock".to_owned(),
+        }
+    }
+}
+
 /// Where Anthropic itself is reached.
 const ANTHROPIC: &str = "https://api.anthropic.com/v1";
+/// Where OpenAI's API is reached with a token.
+const OPENAI: &str = "https://api.openai.com/v1";
+/// Where the back end of ChatGPT is reached with an account.
+const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
+/// Where ai& is reached.
+const AIAND: &str = "https://api.aiand.com/v1";
 
 /// What models can do besides text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -159,264 +226,4 @@ pub enum OutputLimit {
     MaxTokens,
     /// `max_completion_tokens`, which OpenAI's reasoning models insist on.
     MaxCompletionTokens,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ProviderRow {
-    name: Spanned<Word>,
-    kind: Spanned<Word>,
-    base_url: Option<Spanned<String>>,
-    token: Option<Spanned<Token>>,
-    token_file: Option<Spanned<PersonPath>>,
-    model: Option<Spanned<String>>,
-    #[serde(default)]
-    models: Vec<Spanned<String>>,
-    context_tokens: Option<Spanned<u64>>,
-    #[serde(default)]
-    capabilities: Capabilities,
-    script: Option<Spanned<PersonPath>>,
-    effort: Option<Spanned<Word>>,
-    price: Option<Spanned<PriceRow>>,
-    quirks: Option<Spanned<Quirks>>,
-    api_version: Option<Spanned<String>>,
-    max_output_tokens: Option<Spanned<u64>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PriceRow {
-    currency: Spanned<String>,
-    input: Spanned<f64>,
-    output: Spanned<f64>,
-    cache_read: Option<Spanned<f64>>,
-    cache_write: Option<Spanned<f64>>,
-}
-
-const KINDS: [&str; 3] = ["openai-compat", "anthropic", "scripted"];
-const LATER_KINDS: [&str; 2] = ["openai", "aiand"];
-
-/// The longest name of a provider or a model, in bytes.
-const NAME_BYTES_MAX: usize = 256;
-
-/// The most models that one row lists.
-const MODELS_MAX: usize = 1024;
-
-impl ProviderRow {
-    /// The provider that the row says, with its faults noted.
-    pub(crate) fn check(mut self, place: Place, source: &mut Source<'_>) -> Option<Provider> {
-        let name = &self.name.value.0;
-        let fits =
-            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
-        if name.is_empty() || name.len() > 64 || !name.bytes().all(fits) {
-            let message =
-                "a provider's name has lower case letters, digits, `-` and `_`, at most 64";
-            source.refuse(self.name.place, message);
-        }
-        self.check_models(source);
-        if let Some(tokens) = self.context_tokens.as_ref().filter(|tokens| tokens.value < 1024) {
-            source.refuse(tokens.place, "a context of less than 1024 tokens holds no session");
-        }
-        let credential = self.credential(source);
-        let kind = self.kind(place, source)?;
-        Some(Provider {
-            name: self.name.value.0,
-            kind,
-            model: self.model,
-            models: self.models.into_iter().map(|model| model.value).collect(),
-            context_tokens: self.context_tokens.map(|tokens| tokens.value),
-            capabilities: self.capabilities,
-            credential,
-            place,
-        })
-    }
-
-    fn check_models(&self, source: &mut Source<'_>) {
-        for model in self.models.iter().chain(&self.model) {
-            let visible =
-                !model.value.chars().any(|letter| letter.is_control() || letter.is_whitespace());
-            if model.value.is_empty() || model.value.len() > NAME_BYTES_MAX || !visible {
-                source.refuse(model.place, "a model's name has no blanks and at most 256 bytes");
-            }
-        }
-        if let Some(model) = self.models.get(MODELS_MAX) {
-            source.refuse(model.place, format!("more than {MODELS_MAX} models are listed"));
-        }
-        if let Some(model) = &self.model
-            && !self.models.is_empty()
-            && !self.models.iter().any(|listed| listed.value == model.value)
-        {
-            let message = format!("the model `{}` is not among `.models`", shown(&model.value));
-            let known = self.models.iter().map(|model| model.value.as_str());
-            source.refuse_word(model.place, message, &model.value, known);
-        }
-    }
-
-    fn credential(&mut self, source: &mut Source<'_>) -> Credential {
-        match (self.token.take(), self.token_file.take()) {
-            (Some(_), Some(file)) => {
-                source.refuse(file.place, "write `.token` or `.token_file`, not both");
-                Credential::Absent
-            }
-            (Some(token), None) => Credential::Token(token.value),
-            (None, Some(file)) => Credential::TokenFile(file.value),
-            (None, None) => Credential::Absent,
-        }
-    }
-
-    fn kind(&mut self, place: Place, source: &mut Source<'_>) -> Option<ProviderKind> {
-        let Spanned { value: Word(written), place: kind_place } = self.kind.clone();
-        match written.replace('_', "-").as_str() {
-            "openai-compat" => self.compat(place, source).map(ProviderKind::OpenaiCompat),
-            "anthropic" => Some(ProviderKind::Anthropic(self.messages(source))),
-            "scripted" => self.scripted(place, source),
-            kind if LATER_KINDS.contains(&kind) => {
-                let message = format!(
-                    "this version of chock does not speak the kind `{kind}` yet; use `openai-compat`"
-                );
-                source.refuse(kind_place, message);
-                None
-            }
-            kind => {
-                let message = format!("there is no kind `{}` of provider", shown(kind));
-                source.refuse_word(kind_place, message, kind, KINDS.into_iter().chain(LATER_KINDS));
-                None
-            }
-        }
-    }
-
-    fn compat(&mut self, place: Place, source: &mut Source<'_>) -> Option<Compat> {
-        if let Some(script) = &self.script {
-            source.refuse(script.place, "`.script` is for the kind `scripted`");
-        }
-        self.refuse_messages(source);
-        let price = self.price.take().map(|price| price.value.check(source));
-        let quirks = self.quirks.take().map(|quirks| quirks.value).unwrap_or_default();
-        let effort = self.effort.take().map(|effort| effort.value.0);
-        let Some(url) = self.base_url.take() else {
-            let message = "the field `base_url` is missing, as in \"http://127.0.0.1:8080/v1\"";
-            source.refuse(place, message);
-            return None;
-        };
-        if let Err(why) = check_url(&url.value) {
-            source.refuse(url.place, why);
-        }
-        let base_url = url.value.trim_end_matches('/').to_owned();
-        Some(Compat { base_url, effort, price, quirks })
-    }
-
-    fn messages(&mut self, source: &mut Source<'_>) -> Messages {
-        if let Some(script) = &self.script {
-            source.refuse(script.place, "`.script` is for the kind `scripted`");
-        }
-        if let Some(quirks) = &self.quirks {
-            source.refuse(quirks.place, "`.quirks` is for the kind `openai-compat`");
-        }
-        if let Some(tokens) = self.max_output_tokens.as_ref().filter(|tokens| tokens.value == 0) {
-            source.refuse(tokens.place, "a reply has at least one token");
-        }
-        let is_date = |text: &str| {
-            text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
-        };
-        if let Some(version) = self.api_version.as_ref().filter(|text| !is_date(&text.value)) {
-            source.refuse(version.place, "a version is a date, as in \"2023-06-01\"");
-        }
-        let url = self.base_url.take();
-        if let Some((url, why)) =
-            url.as_ref().and_then(|url| Some((url, check_url(&url.value).err()?)))
-        {
-            source.refuse(url.place, why);
-        }
-        let base_url = url.map_or_else(|| ANTHROPIC.to_owned(), |url| url.value);
-        Messages {
-            base_url: base_url.trim_end_matches('/').to_owned(),
-            api_version: self.api_version.take().map(|version| version.value),
-            max_output_tokens: self.max_output_tokens.take().map(|tokens| tokens.value),
-            effort: self.effort.take().map(|effort| effort.value.0),
-            price: self.price.take().map(|price| price.value.check(source)),
-        }
-    }
-
-    /// Refuses the fields that only the kind `anthropic` has.
-    fn refuse_messages(&self, source: &mut Source<'_>) {
-        let others = [
-            ("api_version", self.api_version.as_ref().map(|version| version.place)),
-            ("max_output_tokens", self.max_output_tokens.as_ref().map(|tokens| tokens.place)),
-        ];
-        for (name, place) in others {
-            if let Some(place) = place {
-                source.refuse(place, format!("`.{name}` is for the kind `anthropic`"));
-            }
-        }
-    }
-
-    fn scripted(&mut self, place: Place, source: &mut Source<'_>) -> Option<ProviderKind> {
-        let others = [
-            ("base_url", self.base_url.as_ref().map(|url| url.place)),
-            ("effort", self.effort.as_ref().map(|effort| effort.place)),
-            ("price", self.price.as_ref().map(|price| price.place)),
-            ("quirks", self.quirks.as_ref().map(|quirks| quirks.place)),
-        ];
-        for (name, place) in others {
-            if let Some(place) = place {
-                source.refuse(place, format!("`.{name}` is for the kind `openai-compat`"));
-            }
-        }
-        self.refuse_messages(source);
-        let Some(script) = self.script.take() else {
-            source.refuse(place, "the field `script` is missing: the file with the turns");
-            return None;
-        };
-        Some(ProviderKind::Scripted { script: script.value })
-    }
-}
-
-impl PriceRow {
-    fn check(self, source: &mut Source<'_>) -> Price {
-        if !is_currency(&self.currency.value) {
-            source.refuse(self.currency.place, "a currency has three letters, as in \"USD\"");
-        }
-        let mut millionths = |price: &Spanned<f64>| {
-            let value = price.value * 1e6;
-            if !(0.0..=1e15).contains(&value) {
-                source.refuse(price.place, "a price is what a million tokens cost, zero or more");
-                return 0;
-            }
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "checked above"
-            )]
-            let value = value.round() as u64;
-            value
-        };
-        let (input, output) = (millionths(&self.input), millionths(&self.output));
-        Price {
-            currency: self.currency.value.to_ascii_uppercase(),
-            cache_read: self.cache_read.as_ref().map_or(input, &mut millionths),
-            cache_write: self.cache_write.as_ref().map_or(input, &mut millionths),
-            input,
-            output,
-        }
-    }
-}
-
-/// Checks an address as far as can be without asking anybody.
-fn check_url(url: &str) -> Result<(), &'static str> {
-    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-    let Some(rest) = rest else { return Err("an address starts with `http://` or `https://`") };
-    if url.len() > 2048 || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err("an address has visible ASCII characters only, at most 2048");
-    }
-    if url.contains(['?', '#']) {
-        return Err("an address has no `?` and no `#`; `/chat/completions` is put behind it");
-    }
-    let authority = rest.split('/').next().unwrap_or_default();
-    if authority.contains('@') {
-        return Err("an address has no user or password in it; write a `.token_file`");
-    }
-    if authority.is_empty() || authority.starts_with(':') {
-        return Err("the address has no host");
-    }
-    Ok(())
 }

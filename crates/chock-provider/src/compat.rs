@@ -6,13 +6,12 @@ mod request;
 
 use chock_log::Delta;
 use reqwest::Response;
-use secrecy::SecretString;
 use serde_json::Value;
 
 use crate::answer::{self, Answer};
 use crate::compat::draft::{Chunk, Gathering};
 use crate::context::Context;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Pass};
 use crate::gist::{Excess, Gist};
 use crate::http::{Bearer, Refusal, Server};
 use crate::ids::Ids;
@@ -33,8 +32,8 @@ pub(crate) struct ChatCompletions;
 impl Wire for ChatCompletions {
     const PATH: &'static str = "/chat/completions";
 
-    fn bearer(_endpoint: &Endpoint, secret: Option<SecretString>) -> Bearer {
-        Bearer::new(secret)
+    fn bearer(_endpoint: &Endpoint, pass: Option<Pass>, _conversation: &str) -> Bearer {
+        Bearer::new(pass.map(|pass| pass.secret))
     }
 
     fn body(endpoint: &Endpoint, context: &Context) -> Vec<u8> {

@@ -13,6 +13,9 @@ pub struct Context {
     pub tools: Vec<ToolSchema>,
     /// The most tokens the reply may have; `None` leaves it to the server.
     pub max_output_tokens: Option<u64>,
+    /// What the conversation is called, for servers that keep prompts by that; empty if it has no
+    /// name.
+    pub conversation: String,
 }
 
 /// One message of a conversation.

@@ -25,6 +25,9 @@ pub struct Endpoint {
     pub effort: Option<String>,
     /// What a token costs; `None` is free on this machine's own address, else unknown.
     pub price: Option<Price>,
+    /// The name that requests give themselves, for the back end of a ChatGPT account; it takes fewer
+    /// fields than other servers of its wire. `None` for all others.
+    pub originator: Option<String>,
     /// How the server differs from others.
     pub quirks: Quirks,
     /// How long to wait for it.
@@ -159,14 +162,42 @@ impl Default for Patience {
 
 /// Lends the credential of one server.
 pub trait Credentials: Send {
-    /// Returns what goes behind `Authorization: Bearer`, or `None` for a server that needs nothing.
+    /// Returns what lets a request in, or `None` for a server that needs nothing.
     ///
     /// It is asked before each request, so that a refreshed one is taken up.
     ///
     /// # Errors
     ///
     /// There should be a credential and it cannot be had.
-    fn bearer(&self) -> Result<Option<SecretString>, CredentialsFault>;
+    fn pass(&self) -> Result<Option<Pass>, CredentialsFault>;
+
+    /// Is told that the server refused `refused` (status 401), and says whether another can be had
+    /// from [`Credentials::pass`] now. The request is then sent once more.
+    ///
+    /// It is called on the session's thread, which waits: its own requests must be bounded in time.
+    ///
+    /// # Errors
+    ///
+    /// There should be another and it cannot be had; that is reported in place of the refusal.
+    fn renew(&self, refused: &Pass) -> Result<bool, CredentialsFault> {
+        let _ = refused;
+        Ok(false)
+    }
+}
+
+/// What lets one request in.
+#[derive(Debug, Clone)]
+pub struct Pass {
+    /// What goes behind `Authorization: Bearer`, or into the wire's own header.
+    pub secret: SecretString,
+    /// The account that it speaks for, where the server wants to hear it.
+    pub account: Option<String>,
+}
+
+impl From<SecretString> for Pass {
+    fn from(secret: SecretString) -> Self {
+        Self { secret, account: None }
+    }
 }
 
 /// Why a credential could not be had.
@@ -184,7 +215,7 @@ pub struct CredentialsFault {
 pub struct NoCredentials;
 
 impl Credentials for NoCredentials {
-    fn bearer(&self) -> Result<Option<SecretString>, CredentialsFault> {
+    fn pass(&self) -> Result<Option<Pass>, CredentialsFault> {
         Ok(None)
     }
 }

@@ -317,7 +317,9 @@ fn client(url: &Url, loopback: bool, connect: &Duration) -> reqwest::Result<Clie
         // It fails when the process has chosen already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
-    let name = HeaderValue::from_static(concat!("chock/", env!("CARGO_PKG_VERSION")));
+    let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
+    let name = format!("chock/{} ({system}; {machine})", env!("CARGO_PKG_VERSION"));
+    let name = HeaderValue::try_from(name).expect("invariant: it is plain ASCII");
     let mut builder = Client::builder()
         .default_headers(HeaderMap::from_iter([(USER_AGENT, name)]))
         .redirect(redirect::Policy::none())

@@ -32,6 +32,7 @@ mod ids;
 mod messages;
 mod model;
 mod nearest;
+mod responses;
 mod retry;
 mod scripted;
 mod sse;
@@ -43,10 +44,11 @@ pub use cancel::Cancel;
 pub use compat::OpenaiCompat;
 pub use context::{Context, Message};
 pub use endpoint::{
-    Credentials, CredentialsFault, Endpoint, NoCredentials, OutputLimit, Patience, Price, Quirks,
-    ReasoningReplay, SystemRole, ToolStreaming, UsageRequest,
+    Credentials, CredentialsFault, Endpoint, NoCredentials, OutputLimit, Pass, Patience, Price,
+    Quirks, ReasoningReplay, SystemRole, ToolStreaming, UsageRequest,
 };
 pub use fault::ProviderFault;
 pub use messages::Anthropic;
 pub use model::{Listed, Model, Reply};
+pub use responses::Responses;
 pub use scripted::Scripted;

@@ -6,11 +6,10 @@ mod request;
 use chock_log::Delta;
 use reqwest::Response;
 use reqwest::header::{HeaderName, HeaderValue};
-use secrecy::SecretString;
 
 use crate::answer::{self, Answer};
 use crate::context::Context;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Pass};
 use crate::gist::{Excess, Gist};
 use crate::http::{Bearer, Refusal, Server};
 use crate::ids::Ids;
@@ -33,7 +32,8 @@ impl Wire for Messages {
     const PATH: &'static str = "/messages";
 
     /// The oldest version has the key in a header of its own; later ones as a bearer.
-    fn bearer(endpoint: &Endpoint, secret: Option<SecretString>) -> Bearer {
+    fn bearer(endpoint: &Endpoint, pass: Option<Pass>, _conversation: &str) -> Bearer {
+        let secret = pass.map(|pass| pass.secret);
         let version = endpoint.api_version.as_deref().unwrap_or(VERSION);
         let bearer = match version {
             VERSION => Bearer::new(secret).in_header(HeaderName::from_static("x-api-key")),

@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 
 use chock_log::{Cost, Delta, ModelMessage, Stop};
 use reqwest::Response;
-use secrecy::SecretString;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,7 +11,7 @@ use tokio::time::sleep;
 
 use crate::cancel::Cancel;
 use crate::context::Context;
-use crate::endpoint::{Credentials, Endpoint};
+use crate::endpoint::{Credentials, CredentialsFault, Endpoint, Pass};
 use crate::fault::ProviderFault;
 use crate::gist::Gist;
 use crate::http::{Bearer, Refusal, Server};
@@ -32,8 +31,14 @@ pub(crate) trait Wire: 'static {
     /// Where requests go, behind the base URL.
     const PATH: &'static str;
 
-    /// Puts the credential, and what else each request says, into headers.
-    fn bearer(endpoint: &Endpoint, secret: Option<SecretString>) -> Bearer;
+    /// Where models are listed, behind the base URL.
+    fn models(endpoint: &Endpoint) -> &'static str {
+        let _ = endpoint;
+        "/models"
+    }
+
+    /// Puts the credential, and what else each request of a conversation says, into headers.
+    fn bearer(endpoint: &Endpoint, pass: Option<Pass>, conversation: &str) -> Bearer;
 
     /// Writes a request's body.
     fn body(endpoint: &Endpoint, context: &Context) -> Vec<u8>;
@@ -62,6 +67,8 @@ struct Request {
     body: Vec<u8>,
     /// The ids that calls already have.
     ids: Ids,
+    /// What the conversation is called.
+    conversation: String,
 }
 
 impl<W> std::fmt::Debug for Wired<W> {
@@ -90,20 +97,45 @@ impl<W: Wire> Wired<W> {
     ///
     /// As for a reply; nothing is tried twice.
     pub(crate) fn models(&self, cancel: &Cancel) -> Result<Vec<Listed>, ProviderFault> {
-        let bearer = self.bearer()?;
-        let list = self.server.run(cancel, async |server| list::<W>(server, &bearer).await)?;
-        list.map_err(|refusal| match refusal {
-            Refusal::Failure(failure) => failure.fault(),
-            Refusal::Told(told) => self.meant(*told, &bearer, 1, cancel).fault(),
-        })
+        let listed = self.let_in("", cancel, 1, |bearer| {
+            self.server.run(cancel, async |server| list::<W>(server, &self.endpoint, bearer).await)
+        });
+        listed.map_err(Failure::fault)
     }
 
-    fn bearer(&self) -> Result<Bearer, ProviderFault> {
-        let secret = self.credentials.bearer().map_err(|source| ProviderFault::Credential {
-            provider: self.endpoint.provider.clone(),
-            source,
-        })?;
-        Ok(W::bearer(&self.endpoint, secret))
+    /// Makes a request with the credential, and once more with a renewed one when the server
+    /// refuses it.
+    fn let_in<T>(
+        &self,
+        conversation: &str,
+        cancel: &Cancel,
+        tries: u32,
+        mut send: impl FnMut(&Bearer) -> Result<Result<T, Refusal>, ProviderFault>,
+    ) -> Result<T, Failure> {
+        let never = |fault| Failure::new(fault, Again::Never);
+        let mut renewed = false;
+        loop {
+            let pass = self.credentials.pass();
+            let pass = pass.map_err(|source| never(self.no_credential(source)))?;
+            let bearer = W::bearer(&self.endpoint, pass.clone(), conversation);
+            let told = match send(&bearer).map_err(never)? {
+                Ok(done) => return Ok(done),
+                Err(Refusal::Failure(failure)) => return Err(failure),
+                Err(Refusal::Told(told)) => told,
+            };
+            if let Some(pass) = pass.filter(|_| told.status == 401 && !renewed) {
+                renewed = true;
+                let another = self.credentials.renew(&pass);
+                if another.map_err(|source| never(self.no_credential(source)))? {
+                    continue;
+                }
+            }
+            return Err(self.meant(*told, &bearer, tries, cancel));
+        }
+    }
+
+    fn no_credential(&self, source: CredentialsFault) -> ProviderFault {
+        ProviderFault::Credential { provider: self.endpoint.provider.clone(), source }
     }
 
     /// Sends the request for the `tries`th time.
@@ -114,18 +146,18 @@ impl<W: Wire> Wired<W> {
         deltas: &mut dyn FnMut(Delta),
         cancel: &Cancel,
     ) -> Result<Gist, Failure> {
-        let never = |fault| Failure::new(fault, Again::Never);
-        let bearer = self.bearer().map_err(never)?;
-        let reply = self.server.run(cancel, async |server| {
-            let response = server.post(W::PATH, &bearer, request.body.clone()).await?;
-            W::read(server, response, &bearer, request.ids.clone(), deltas).await
-        });
-        match reply.map_err(never)? {
-            Ok(gist) => Ok(gist),
-            Err(Refusal::Failure(failure)) => Err(failure),
-            Err(Refusal::Told(told)) if told.meaning() == Meaning::Refused => Ok(refused(*told)),
-            Err(Refusal::Told(told)) => Err(self.meant(*told, &bearer, tries, cancel)),
-        }
+        self.let_in(&request.conversation, cancel, tries, |bearer| {
+            let reply = self.server.run(cancel, async |server| {
+                let response = server.post(W::PATH, bearer, request.body.clone()).await?;
+                W::read(server, response, bearer, request.ids.clone(), deltas).await
+            });
+            reply.map(|reply| match reply {
+                Err(Refusal::Told(told)) if told.meaning() == Meaning::Refused => {
+                    Ok(refused(*told))
+                }
+                reply => reply,
+            })
+        })
     }
 
     /// Says what a server's words mean for the person and for another try.
@@ -166,7 +198,8 @@ impl<W: Wire> Wired<W> {
 
     /// Finds the models that a wrong name may have meant, if the server lists any.
     fn near(&self, bearer: &Bearer, cancel: &Cancel) -> Vec<String> {
-        let listed = self.server.run(cancel, async |server| list::<W>(server, bearer).await);
+        let listed =
+            self.server.run(cancel, async |server| list::<W>(server, &self.endpoint, bearer).await);
         let Ok(Ok(listed)) = listed else { return Vec::new() };
         let names: Vec<_> = listed.into_iter().map(|listed| listed.name).collect();
         nearest(&self.endpoint.model, &names)
@@ -250,7 +283,8 @@ impl<W: Wire> Model for Wired<W> {
         cancel: &Cancel,
     ) -> Result<Reply, ProviderFault> {
         let body = W::body(&self.endpoint, context);
-        let request = Request { body, ids: Ids::of(context) };
+        let conversation = context.conversation.clone();
+        let request = Request { body, ids: Ids::of(context), conversation };
         let mut course = Course::new(self.endpoint.patience);
         loop {
             let sent = course.send();
@@ -311,11 +345,13 @@ fn refused(told: Told) -> Gist {
 /// The rows of `GET /models`, in the fields of several servers.
 #[derive(Debug, Deserialize)]
 struct Models {
+    #[serde(alias = "models")]
     data: Vec<Row>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Row {
+    #[serde(alias = "slug")]
     id: String,
     #[serde(default)]
     context_window: Option<u64>,
@@ -327,8 +363,12 @@ struct Row {
     max_input_tokens: Option<u64>,
 }
 
-async fn list<W: Wire>(server: &Server, bearer: &Bearer) -> Result<Vec<Listed>, Refusal> {
-    let body = server.get("/models", bearer, MODELS_BYTES_MAX).await?;
+async fn list<W: Wire>(
+    server: &Server,
+    endpoint: &Endpoint,
+    bearer: &Bearer,
+) -> Result<Vec<Listed>, Refusal> {
+    let body = server.get(W::models(endpoint), bearer, MODELS_BYTES_MAX).await?;
     let models: Models = serde_json::from_slice(&body)
         .map_err(|_| server.malformed("its list of models is none"))?;
     let rows = models.data.into_iter().take(MODELS_MAX).map(|row| Listed {

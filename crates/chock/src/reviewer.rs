@@ -53,6 +53,7 @@ impl Reviewer for ModelReviewer {
             messages: vec![Message::User { text: task(request) }],
             tools: Vec::new(),
             max_output_tokens: Some(ANSWER_TOKENS_MAX),
+            conversation: String::new(),
         };
         let reply = match model.reply(&context, &mut |_| {}, &self.cancel) {
             Ok(reply) => reply,

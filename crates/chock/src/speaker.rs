@@ -4,10 +4,10 @@ use std::path::Path;
 
 use chock_config::{
     Choice, Compat, Flags, Messages, OutputLimit, Person, Price, ProviderKind, Reasoning,
-    SystemRole,
+    Responses, SystemRole,
 };
 use chock_provider as provider;
-use chock_provider::{Credentials, CredentialsFault, Endpoint, Model};
+use chock_provider::{Credentials, CredentialsFault, Endpoint, Model, Pass};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::exit::Failure;
@@ -57,7 +57,7 @@ fn chosen(places: &Places, settings: &Settings, flags: &Flags) -> Result<Speaker
                 .map_err(|fault| Failure::because(&fault))?;
             Ok(Speaker { model: Box::new(model), provider: row.name, name, lent: Vec::new() })
         }
-        ProviderKind::OpenaiCompat(compat) => {
+        ProviderKind::OpenaiCompat(compat) | ProviderKind::Aiand(compat) => {
             let endpoint = endpoint(&row.name, &name, row.context_tokens, compat);
             let lend = |token| provider::OpenaiCompat::new(endpoint, Box::new(Lent(token)));
             spoken(places, settings, (row.name, name), lend)
@@ -65,6 +65,18 @@ fn chosen(places: &Places, settings: &Settings, flags: &Flags) -> Result<Speaker
         ProviderKind::Anthropic(messages) => {
             let endpoint = messages_endpoint(&row.name, &name, row.context_tokens, messages);
             let lend = |token| provider::Anthropic::new(endpoint, Box::new(Lent(token)));
+            spoken(places, settings, (row.name, name), lend)
+        }
+        ProviderKind::Openai(responses) => {
+            let token = credential(&effective.person, &row.name, config, places)?;
+            if token.is_none() {
+                return Err(Failure::start(format!(
+                    "the provider `{}` has no token; write its `.token_file`",
+                    row.name
+                )));
+            }
+            let endpoint = responses_endpoint(&row.name, &name, row.context_tokens, responses);
+            let lend = |token| provider::Responses::new(endpoint, Box::new(Lent(token)));
             spoken(places, settings, (row.name, name), lend)
         }
     }
@@ -88,8 +100,8 @@ fn spoken<M: Model + 'static>(
 struct Lent(Option<SecretString>);
 
 impl Credentials for Lent {
-    fn bearer(&self) -> Result<Option<SecretString>, CredentialsFault> {
-        Ok(self.0.clone())
+    fn pass(&self) -> Result<Option<Pass>, CredentialsFault> {
+        Ok(self.0.clone().map(Pass::from))
     }
 }
 
@@ -104,6 +116,7 @@ fn endpoint(name: &str, model: &str, context_tokens: Option<u64>, compat: &Compa
         max_output_tokens: None,
         effort: compat.effort.clone(),
         price: compat.price.as_ref().map(price),
+        originator: None,
         quirks: provider::Quirks {
             system_role: match quirks.system_role {
                 SystemRole::System => provider::SystemRole::System,
@@ -148,6 +161,29 @@ fn messages_endpoint(
         max_output_tokens: messages.max_output_tokens,
         effort: messages.effort.clone(),
         price: messages.price.as_ref().map(price),
+        originator: None,
+        quirks: provider::Quirks::default(),
+        patience: provider::Patience::default(),
+    }
+}
+
+/// Makes the endpoint of a token: an account's has its own address and an originator.
+fn responses_endpoint(
+    name: &str,
+    model: &str,
+    context_tokens: Option<u64>,
+    responses: &Responses,
+) -> Endpoint {
+    Endpoint {
+        provider: name.to_owned(),
+        base_url: responses.address(true).to_owned(),
+        model: model.to_owned(),
+        context_tokens,
+        api_version: None,
+        max_output_tokens: responses.max_output_tokens,
+        effort: responses.effort.clone(),
+        price: responses.price.as_ref().map(price),
+        originator: None,
         quirks: provider::Quirks::default(),
         patience: provider::Patience::default(),
     }

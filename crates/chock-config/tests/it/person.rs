@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use chock_config::{
-    Credential, OutputLimit, Person, PersonPath, Price, ProviderKind, Reasoning, SystemRole,
+    Account, Credential, OutputLimit, Person, PersonPath, Price, ProviderKind, Reasoning,
+    SystemRole,
 };
 
 use crate::{Cases, check_faults};
@@ -83,6 +84,36 @@ fn every_block_is_read() {
     assert_eq!(person.toolchains.add.len() + person.toolchains.remove.len(), 4);
 }
 
+#[test]
+fn every_constant_of_an_account_can_be_written_anew() {
+    let read = |fields: &str| {
+        let text = format!(".{{ .providers = .{{ .{{ .name = .a, {fields} }} }} }}");
+        Person::read("config.zon", &text).unwrap().providers.remove(0).kind
+    };
+    let ProviderKind::Openai(usual) = read(".kind = .openai") else { panic!() };
+    assert_eq!(usual.account, Account::default());
+    assert_eq!(usual.address(false), "https://chatgpt.com/backend-api/codex");
+    assert_eq!(usual.address(true), "https://api.openai.com/v1");
+    let fields = ".kind = .openai, .base_url = \"http://127.0.0.1:9/b/\", .account = .{
+        .issuer = \"http://127.0.0.1:9/\", .client_id = \"me\", .scope = \"openid email\",
+        .redirect_ports = .{ 1, 2 }, .originator = \"mine\" }";
+    let ProviderKind::Openai(other) = read(fields) else { panic!() };
+    assert_eq!(
+        (other.address(false), other.address(true)),
+        ("http://127.0.0.1:9/b", "http://127.0.0.1:9/b")
+    );
+    let account = Account {
+        issuer: "http://127.0.0.1:9".to_owned(),
+        client_id: "me".to_owned(),
+        scope: "openid email".to_owned(),
+        redirect_ports: vec![1, 2],
+        originator: "mine".to_owned(),
+    };
+    assert_eq!(other.account, account);
+    let ProviderKind::Aiand(compat) = read(".kind = .aiand") else { panic!() };
+    assert_eq!(compat.base_url, "https://api.aiand.com/v1");
+}
+
 /// A provider's row with `fields` behind its kind.
 fn row(fields: &str) -> String {
     format!(".{{ .providers = .{{\n.{{ .name = .a, .kind = .openai_compat, {fields} }},\n}} }}")
@@ -139,16 +170,24 @@ fn every_fault_has_its_place_and_advice() {
             ],
         ),
         (
-            ".{ .providers = .{ .{ .name = .a, .kind = .openai } } }",
-            &[(1, "openai", "does not speak the kind `openai` yet")],
+            ".{ .providers = .{ .{ .name = .a, .kind = .openai, .quirks = .{}, .max_output_tokens = 9 } } }",
+            &[(1, "{}", "for the kind `openai-compat`"), (1, "9", "at least 16 tokens")],
         ),
         (
-            ".{ .providers = .{ .{ .name = .a, .kind = .aiand } } }",
-            &[(1, "aiand", "does not speak the kind `aiand` yet")],
+            ".{ .providers = .{ .{ .name = .a, .kind = .openai, .token = \"x\", .account = .{} } } }",
+            &[(1, "{}", "a row with a token has no `.account`")],
         ),
         (
-            ".{ .providers = .{ .{ .name = .a, .kind = .openai } } }",
-            &[(1, "openai", "does not speak the kind `openai` yet")],
+            ".{ .providers = .{ .{ .name = .a, .kind = .openai, .account = .{ .issuer = \"x\", .client_id = \"\", .redirect_ports = .{ 0 } } } } }",
+            &[
+                (1, "\"x\"", "starts with `http://`"),
+                (1, "\"\"", "visible ASCII characters only"),
+                (1, "{ 0", "1 to 16 ports"),
+            ],
+        ),
+        (
+            ".{ .providers = .{ .{ .name = .a, .kind = .aiand, .account = .{} } } }",
+            &[(1, "{}", "for the kind `openai`")],
         ),
         (
             ".{ .providers = .{ .{ .name = .a, .kind = \"openai-compt\" } } }",

@@ -220,6 +220,7 @@ mod tests {
             max_output_tokens: None,
             effort: None,
             price: None,
+            originator: None,
             quirks,
             patience: Patience::default(),
         }
@@ -256,6 +257,7 @@ mod tests {
             ],
             tools: Vec::new(),
             max_output_tokens: Some(9),
+            conversation: String::new(),
         }
     }
 

@@ -180,7 +180,8 @@ fn reply<'a>(endpoint: &Endpoint, message: &'a ModelMessage) -> Vec<Block<'a>> {
 /// server would refuse it.
 fn thought(thinking: &Thinking) -> Option<BlockBody<'_>> {
     let Thinking { text, signature, redacted } = thinking;
-    let signature = signature.as_deref()?;
+    // What begins like this is an item of the wire of Responses, from when the row was of its kind.
+    let signature = signature.as_deref().filter(|signature| !signature.starts_with('{'))?;
     if *redacted {
         return Some(BlockBody::RedactedThinking { data: signature });
     }

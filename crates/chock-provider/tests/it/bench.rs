@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chock_log::{Delta, ToolSchema};
 use chock_provider::{
-    Cancel, Context, Credentials, CredentialsFault, Endpoint, Message, Model, OpenaiCompat,
+    Cancel, Context, Credentials, CredentialsFault, Endpoint, Message, Model, OpenaiCompat, Pass,
     Patience, ProviderFault, Quirks, Reply,
 };
 use secrecy::SecretString;
@@ -15,8 +15,8 @@ pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
 pub(crate) struct Key;
 
 impl Credentials for Key {
-    fn bearer(&self) -> Result<Option<SecretString>, CredentialsFault> {
-        Ok(Some(KEY.into()))
+    fn pass(&self) -> Result<Option<Pass>, CredentialsFault> {
+        Ok(Some(SecretString::from(KEY).into()))
     }
 }
 
@@ -30,6 +30,7 @@ pub(crate) fn endpoint(base_url: &str) -> Endpoint {
         max_output_tokens: None,
         effort: None,
         price: None,
+        originator: None,
         quirks: Quirks::default(),
         patience: Patience {
             tries: 6,
@@ -62,6 +63,7 @@ pub(crate) fn context(text: &str) -> Context {
         messages: vec![user(text)],
         tools: names.map(tool).to_vec(),
         max_output_tokens: None,
+        conversation: "a-conversation".to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Chat completions and Messages against the strict fake and against odd servers; scripts.
+//! Chat completions, Messages and Responses against the strict fake and against odd servers; scripts.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 #![expect(clippy::print_stdout, reason = "what a real server said is to be read")]
@@ -12,5 +12,6 @@ mod odd;
 mod peer;
 mod quirks;
 mod raw;
+mod responses;
 mod scenarios;
 mod scripted;
