@@ -5,8 +5,9 @@ use chock_log::{EndReason, EndedBody, Event, LogError, NoticeBody, Pen, ToolSche
 use chock_provider::Model;
 use chock_tools::Tools;
 
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, was_warned};
 use crate::next::{Next, next};
+use crate::notices::Surroundings;
 use crate::seams::{Errands, Sight, Stop};
 
 /// Everything an agent works with.
@@ -29,6 +30,8 @@ pub struct House<'a> {
     pub system: String,
     /// When the run stops by itself.
     pub bounds: Bounds,
+    /// What the agent is told facts from; absent where it is told none.
+    pub notices: Option<Surroundings>,
 }
 
 /// One agent on one session.
@@ -118,31 +121,38 @@ impl<'a> Agent<'a> {
                 Next::Decide(call) => self.answer(&call)?,
                 Next::TellCut => {
                     let text = "Your reply reached its length limit. Go on where it stopped.";
-                    self.record(Event::Notice(NoticeBody {
-                        text: text.to_owned(),
-                        tasks: Vec::new(),
-                        reviews: Vec::new(),
-                    }))?;
+                    let text = text.to_owned();
+                    self.record(Event::Notice(NoticeBody { text, ..NoticeBody::default() }))?;
                 }
                 Next::TellTasks => self.tell_tasks()?,
                 Next::TellReviews => self.tell_reviews()?,
                 Next::AskModel if self.record_ended_tasks()? => {}
                 Next::AskModel => {
-                    if self.house.stop.is_triggered() {
-                        return Ok(Finish::new(EndReason::Cancelled, ""));
+                    if let Some(finish) = self.reached(turns_before) {
+                        return Ok(finish);
                     }
-                    let bounds = &self.house.bounds;
-                    let reached =
-                        self.house.pen.session(|session| bounds.reached(session, turns_before));
-                    if let Some(reason) = reached {
-                        return Ok(Finish::new(reason, ""));
-                    }
-                    self.make_room()?;
+                    let fullness = self.make_room()?;
+                    self.tell_facts(fullness)?;
                     self.ask_model()?;
                 }
                 Next::Done(reason) => return Ok(Finish::new(reason, self.explanation())),
             }
         }
+    }
+
+    /// Says why the model is not asked again, if it is not.
+    ///
+    /// An agent that stands still is told so first, and asked once more.
+    fn reached(&self, turns_before: u64) -> Option<Finish> {
+        if self.house.stop.is_triggered() {
+            return Some(Finish::new(EndReason::Cancelled, ""));
+        }
+        let bounds = &self.house.bounds;
+        let reached = self.house.pen.session(|session| bounds.reached(session, turns_before))?;
+        let is_to_be_told = reached.reason == EndReason::NoProgress
+            && self.house.notices.is_some()
+            && !self.house.pen.session(was_warned);
+        (!is_to_be_told).then_some(reached)
     }
 
     /// Answers what an earlier run left open, so that new words stand behind whole turns.

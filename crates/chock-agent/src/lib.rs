@@ -18,20 +18,25 @@
 mod agent;
 mod apply;
 mod bounds;
+mod budget;
 mod context;
 mod fill;
 mod next;
+mod notices;
 mod promise;
 mod prompt;
 mod reviews;
 mod room;
 mod seams;
+mod steps;
 mod tasks;
 mod turn;
 
 pub use agent::{Agent, Finish, House};
-pub use bounds::{Bounds, Budget};
+pub use bounds::Bounds;
+pub use budget::Budget;
 pub use fill::Fill;
 pub use next::{Next, next};
+pub use notices::Surroundings;
 pub use prompt::{Facts, Instruction, system_prompt};
 pub use seams::{Asked, Brought, Errands, Sight, Stop};

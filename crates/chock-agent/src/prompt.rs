@@ -7,7 +7,7 @@ pub struct Facts {
     pub project: String,
     /// The working directory, as it is inside.
     pub directory: String,
-    /// The day, as `2026-11-29`.
+    /// The day that the session began, as `2026-11-29`: the prompt stays the same to its end.
     pub day: String,
     /// What the cage allows, a sentence a line.
     pub cage: Vec<String>,
@@ -56,7 +56,7 @@ pub fn system_prompt(facts: &Facts) -> String {
     if facts.directory != facts.project {
         prompt.push_str(&format!(" Paths are relative to {}.", facts.directory));
     }
-    prompt.push_str(&format!(" Today is {}.\n\nYour cage:\n", facts.day));
+    prompt.push_str(&format!(" This session began on {}.\n\nYour cage:\n", facts.day));
     for line in &facts.cage {
         prompt.push_str(&format!("- {line}\n"));
     }

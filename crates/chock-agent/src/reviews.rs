@@ -17,7 +17,7 @@ impl Agent<'_> {
             });
             let text: Vec<_> = words.filter(|words| !words.is_empty()).collect();
             let reviews = session.unheard.iter().map(|(seq, _)| *seq).collect();
-            NoticeBody { text: text.join("\n"), tasks: Vec::new(), reviews }
+            NoticeBody { text: text.join("\n"), reviews, ..NoticeBody::default() }
         });
         self.record(Event::Notice(notice))?;
         Ok(())

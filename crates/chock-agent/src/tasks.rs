@@ -40,7 +40,7 @@ impl Agent<'_> {
             let sentences = untold.iter().filter_map(|task| task.untold());
             let text: Vec<_> = sentences.map(|outcome| outcome.text.as_str()).collect();
             let tasks = untold.iter().map(|task| task.id.clone()).collect();
-            NoticeBody { text: text.join("\n"), tasks, reviews: Vec::new() }
+            NoticeBody { text: text.join("\n"), tasks, ..NoticeBody::default() }
         });
         self.record(Event::Notice(notice))?;
         Ok(())

@@ -1,5 +1,7 @@
 //! What a record can say: one kind, one body.
 
+mod course;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -8,6 +10,11 @@ use crate::message::{ModelMessage, ToolCall};
 use crate::outcome::Outcome;
 use crate::record::Seq;
 use crate::usage::{Cost, Tokens};
+
+pub use course::{
+    CompactionBody, EndReason, EndedBody, NoticeBody, PlanBody, PlanStatus, PlanStep, RetryBody,
+    TitleBody,
+};
 
 macro_rules! events {
     ($($(#[$doc:meta])* $name:ident($body:ty) = $kind:literal,)*) => {
@@ -447,121 +454,4 @@ pub struct CommitsBody {
     /// Why no branch moved.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub parked: String,
-}
-
-/// Body of `plan.updated`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct PlanBody {
-    /// Every step, in order.
-    pub steps: Vec<PlanStep>,
-}
-
-/// One step of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlanStep {
-    /// What is to be done.
-    pub step: String,
-    /// How far it is.
-    pub status: PlanStatus,
-}
-
-/// How far a step of a plan is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanStatus {
-    /// Not begun.
-    Pending,
-    /// Under way.
-    InProgress,
-    /// Done.
-    Done,
-    /// Given up.
-    Abandoned,
-}
-
-/// Body of `title.set`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TitleBody {
-    /// One line.
-    pub title: String,
-}
-
-/// Body of `compaction`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CompactionBody {
-    /// What stands for the older turns.
-    pub summary: String,
-    /// The last record that the summary covers; 0 when there is no summary.
-    pub through: Seq,
-    /// The last record whose result the model is told shortened; 0 for none.
-    #[serde(default)]
-    pub shortened: Seq,
-    /// The model that wrote the summary; empty when Chock did.
-    #[serde(default)]
-    pub written_by: String,
-}
-
-/// Body of `retry`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RetryBody {
-    /// Which try came next, counted from 2.
-    pub attempt: u32,
-    /// How long it waited, in seconds.
-    pub seconds: u64,
-    /// Why.
-    pub reason: String,
-}
-
-/// Body of `notice`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NoticeBody {
-    /// The words for the model.
-    pub text: String,
-    /// The background tasks whose end it tells.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tasks: Vec<String>,
-    /// The reviews and undos that it tells.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reviews: Vec<Seq>,
-}
-
-/// Body of `session.ended`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EndedBody {
-    /// Why.
-    pub reason: EndReason,
-    /// More about it, for a person.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub detail: String,
-}
-
-/// Why a run let its session go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndReason {
-    /// The model had no more to do.
-    Finished,
-    /// The person stopped it.
-    Cancelled,
-    /// Something failed.
-    Fault,
-    /// The turn limit was reached.
-    TurnLimit,
-    /// The same calls came again and again.
-    NoProgress,
-    /// The budget was spent.
-    Budget,
-    /// The model said nothing.
-    EmptyAnswer,
-    /// The provider refused.
-    Refused,
-    /// The provider's rate limit outlasted all tries.
-    RateLimited,
-    /// The log reached its size limit.
-    LogFull,
-    /// A required audit sink lacked lines of the log.
-    AuditGap,
-    /// A reason of a later version.
-    #[serde(other)]
-    Other,
 }

@@ -8,7 +8,7 @@ use crate::event::{
 };
 use crate::message::ModelMessage;
 use crate::record::{Record, Seq};
-use crate::session::{Entry, OpenApproval, Session, Unheard};
+use crate::session::{Entry, OpenApproval, Session, Told, Unheard};
 use crate::task::{Task, TaskState};
 use crate::usage::Cost;
 
@@ -53,10 +53,11 @@ impl Session {
             Event::Title(body) => self.title = Some(body.title.clone()),
             Event::Compaction(body) => {
                 self.compaction = Some(body.clone());
+                self.compacted = Some(seq);
                 // It counted a request that is sent no more.
                 self.last_input = None;
             }
-            Event::Notice(body) => self.absorb_notice(seq, body),
+            Event::Notice(body) => self.absorb_notice(record, body),
             Event::Ended(body) => self.ended = Some(body.clone()),
             Event::Promise(body) => self.absorb_promise(body),
             Event::Widened(body) => self.absorb_widening(body),
@@ -77,9 +78,12 @@ impl Session {
     }
 
     fn absorb_usage(&mut self, body: &UsageBody) {
-        if let Some(tokens) = &body.tokens {
-            self.tokens.add(tokens);
-            self.last_input = Some(tokens.input + tokens.cache_read + tokens.cache_write);
+        match &body.tokens {
+            Some(tokens) => {
+                self.tokens.add(tokens);
+                self.last_input = Some(tokens.input + tokens.cache_read + tokens.cache_write);
+            }
+            None => self.uncounted += 1,
         }
         match &body.cost {
             Cost::Priced { micros, currency } => {
@@ -146,11 +150,13 @@ impl Session {
         }
     }
 
-    fn absorb_notice(&mut self, seq: Seq, body: &NoticeBody) {
+    fn absorb_notice(&mut self, record: &Record, body: &NoticeBody) {
+        let told = Told { at: record.seq, time: record.time, turn: self.turns };
+        self.told.extend(body.facts.iter().map(|fact| (fact.clone(), told)));
         for task in self.tasks.iter_mut().filter(|task| body.tasks.contains(&task.id)) {
             task.tell();
         }
         self.unheard.retain(|(seq, _)| !body.reviews.contains(seq));
-        self.entries.push((seq, Entry::Notice(body.text.clone())));
+        self.entries.push((record.seq, Entry::Notice(body.text.clone())));
     }
 }

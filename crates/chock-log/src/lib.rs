@@ -66,7 +66,7 @@ pub use proposal::Proposal;
 pub use record::{HEADER, RECORD_BYTES_MAX, Record, Seq};
 pub use redact::{Mask, Redactor, holds_marker};
 pub use seal::{SEAL_BYTES_MAX, SEAL_NAMESPACE, Seal, SealKey, Sealed, Statement, key_fingerprint};
-pub use session::{Entry, OpenApproval, Session, State, Unheard};
+pub use session::{Entry, OpenApproval, Session, State, Told, Unheard};
 pub use sshsig::SignatureFault;
 pub use storage::{FileStorage, Storage};
 pub use task::{Task, TaskState};

@@ -36,6 +36,17 @@ pub enum Entry {
     Notice(String),
 }
 
+/// When a fact was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// The notice's record.
+    pub at: Seq,
+    /// The time of it.
+    pub time: Timestamp,
+    /// How many replies the model had given.
+    pub turn: u64,
+}
+
 /// An approval that has no result yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenApproval {
@@ -92,6 +103,8 @@ pub struct Session {
     pub spent: BTreeMap<String, u64>,
     /// How many requests have an unknown cost.
     pub unpriced: u64,
+    /// How many requests have no count of tokens.
+    pub uncounted: u64,
     /// The input of the last counted request, in tokens.
     pub last_input: Option<u64>,
     /// The title, once there is one.
@@ -112,6 +125,10 @@ pub struct Session {
     pub unheard: Vec<(Seq, Unheard)>,
     /// The last compaction.
     pub compaction: Option<CompactionBody>,
+    /// The record of the last compaction.
+    pub compacted: Option<Seq>,
+    /// When each fact was last told the model, by the fact's word.
+    pub told: BTreeMap<String, Told>,
     /// How the last run ended, unless another began.
     pub ended: Option<EndedBody>,
     /// How many records there are.

@@ -86,7 +86,7 @@ mod tests {
 
     fn notice(tasks: &[&str]) -> Event {
         let tasks = tasks.iter().map(|task| (*task).to_owned()).collect();
-        Event::Notice(NoticeBody { text: "x".into(), tasks, reviews: Vec::new() })
+        Event::Notice(NoticeBody { text: "x".into(), tasks, ..NoticeBody::default() })
     }
 
     #[track_caller]

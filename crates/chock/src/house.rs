@@ -5,7 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use chock_agent::{Agent, Bounds, Facts, Finish, House, Sight, Stop, system_prompt};
+use chock_agent::{Agent, Bounds, Facts, Finish, House, Sight, Stop, Surroundings, system_prompt};
 use chock_broker::{Broker, People, Standing};
 use chock_config::Identity;
 use chock_log::{
@@ -18,6 +18,7 @@ use chock_sandbox::{Applied, Keeper, KeeperOptions, Layer, SandboxFault};
 use chock_tools::cage::Compiled;
 use chock_tools::{Setup, Tools, Walls};
 use chock_workspace::{Halves, Method, Opening, Project, Start, Workspace};
+use jiff::{Timestamp, ZonedDateTime};
 
 use crate::asker::{Memory, PersonAsker};
 use crate::audit::{Audit, Tell};
@@ -60,6 +61,8 @@ pub(crate) struct Plan {
     pub(crate) instructions: Vec<PathBuf>,
     /// Whether earlier turns are summed up first.
     pub(crate) compacts: bool,
+    /// Whether the agent is told facts.
+    pub(crate) notices: bool,
     /// The options as typed, for the record.
     pub(crate) options: Vec<String>,
     /// Whether a person can be asked.
@@ -74,6 +77,8 @@ pub(crate) struct Site {
     pub(crate) outputs: PathBuf,
     /// What a call may reach, and its environment.
     pub(crate) compiled: Compiled,
+    /// How many files of the project a new session was started without.
+    pub(crate) uncommitted: u64,
 }
 
 /// How a session's files are made or found again.
@@ -236,7 +241,8 @@ fn furnish<'a>(
     (site, writing): (Site, Writing),
     show: &'a Arc<Mutex<Show>>,
 ) -> Result<Furnished<'a>, Failure> {
-    let Plan { message, model, model_name, settings, directory, .. } = plan;
+    let Plan { message, model, model_name, settings, directory, notices, .. } = plan;
+    let uncommitted = site.uncommitted;
     let (stop, mut told) = (writing.stop, writing.told);
     told.mask(&writing.pen.redactor());
     let cage = (site.compiled.environment.clone(), site.compiled.shell.clone());
@@ -264,7 +270,7 @@ fn furnish<'a>(
     let facts = Facts {
         project: project.root().display().to_string(),
         directory: directory.display().to_string(),
-        day: format!("{:.0}", jiff::Timestamp::now()).chars().take(10).collect(),
+        day: writing.pen.session(|session| day(session.started)),
         cage: cage_words(),
         tools: tools.schemas().into_iter().map(|schema| schema.name).collect(),
         instructions: told.instructions,
@@ -288,6 +294,7 @@ fn furnish<'a>(
         stop,
         system: system_prompt(&facts),
         bounds: Bounds { turns: Some(settings.max_turns()), budget: settings.budget() },
+        notices: notices.then(|| Surroundings { clock: Box::new(ZonedDateTime::now), uncommitted }),
     };
     Ok((house, message, ferry))
 }
@@ -445,6 +452,7 @@ pub(crate) fn prepare(
     for words in filter_words::unusual(ground.settings.filter()) {
         warn(show, words);
     }
+    let mut uncommitted = 0;
     let started = std::thread::scope(|scope| {
         // Looking at the whole project takes a while; the keeper starts meanwhile.
         let counted = (!ground.resumes && !ground.allow_dirty)
@@ -452,10 +460,11 @@ pub(crate) fn prepare(
         let started = start_keeper(&place, &workspace);
         if let Some(Ok(count)) = counted.and_then(|counted| counted.join().ok()) {
             tell_uncommitted(show, count);
+            uncommitted = count;
         }
         started
     });
-    match started {
+    let site = match started {
         Err(SandboxFault::Layer { layer: Layer::Overlay, .. }) if !ground.resumes => {
             // Without overlay the copy is whole; everything that confines stays the same.
             workspace.remove().map_err(|fault| Failure::because(&fault))?;
@@ -464,7 +473,8 @@ pub(crate) fn prepare(
             finish_site(keeper, workspace, outputs)
         }
         keeper => finish_site(keeper, workspace, outputs),
-    }
+    };
+    Ok(Site { uncommitted, ..site? })
 }
 
 /// Says how much of the project is not in the session's copy.
@@ -493,7 +503,12 @@ fn finish_site(
     })?;
     let mut layers: Vec<_> = keeper.layers().iter().map(layer_words).collect();
     layers.extend(filter_words::rows(compiled.cage.filter));
-    Ok(Site { workspace, keeper, layers, outputs, compiled })
+    Ok(Site { workspace, keeper, layers, outputs, compiled, uncommitted: 0 })
+}
+
+/// Writes the day of a time, today's where there is none.
+fn day(time: Option<Timestamp>) -> String {
+    time.unwrap_or_else(Timestamp::now).strftime("%Y-%m-%d").to_string()
 }
 
 fn layer_words(applied: &Applied) -> String {

@@ -54,7 +54,7 @@ fn ended() -> Event {
 }
 
 fn notice(reviews: Vec<Seq>) -> Event {
-    Event::Notice(NoticeBody { text: "heard".into(), tasks: Vec::new(), reviews })
+    Event::Notice(NoticeBody { text: "heard".into(), reviews, ..NoticeBody::default() })
 }
 
 fn reviewed() -> Event {

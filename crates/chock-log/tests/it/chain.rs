@@ -146,7 +146,7 @@ fn a_record_over_the_limit_is_refused_and_the_log_goes_on() {
     let large = opened.pen.write(user(&"x".repeat(RECORD_BYTES_MAX)));
     assert!(matches!(large, Err(LogError::TooLarge { .. })));
     let text = "still here".to_owned();
-    let notice = Event::Notice(NoticeBody { text, tasks: Vec::new(), reviews: Vec::new() });
+    let notice = Event::Notice(NoticeBody { text, ..NoticeBody::default() });
     assert_eq!(opened.pen.write(notice).expect("a write"), Seq(1));
 }
 

@@ -119,6 +119,7 @@ fn tell(program: &Program, show: &Arc<Mutex<Show>>, args: &DemoArgs) -> Result<E
         directory: project.root().to_owned(),
         instructions: Vec::new(),
         compacts: false,
+        notices: true,
         options: vec!["demo".to_owned()],
         asks: false,
     };

@@ -74,6 +74,10 @@ pub(crate) struct Going {
     #[arg(long)]
     compact: bool,
 
+    /// Tell the agent nothing but what is said and done: no time, no budget, no reminders
+    #[arg(long)]
+    no_notices: bool,
+
     /// Stop after this many replies of the model
     #[arg(long, value_name = "COUNT")]
     max_turns: Option<u32>,
@@ -184,6 +188,7 @@ fn prepare(
         },
         instructions: instructions(program, args),
         compacts: args.going.compact,
+        notices: !args.going.no_notices,
         options: options(args),
         asks: terminal.can_ask && !args.json,
     };
@@ -249,6 +254,9 @@ fn options(args: &RunArgs) -> Vec<String> {
     }
     if args.going.compact {
         options.push("--compact".to_owned());
+    }
+    if args.going.no_notices {
+        options.push("--no-notices".to_owned());
     }
     let named = args.going.instructions.iter();
     options.extend(named.map(|path| format!("--instructions={}", path.display())));

@@ -113,11 +113,11 @@ fn before_a_conversation_is_full_the_agent_is_told_and_then_room_is_made() {
 #[test]
 fn old_results_are_shortened_before_turns_are_left_out() {
     let yard = Yard::new();
-    let long = command("seq 1 3000; echo MARK-OF-THE-END");
+    let long = |number| command(&format!("seq {number} 3000; echo MARK-OF-THE-END"));
     let turns = json!({ "turns": [
-        { "tools": [long.clone()], "usage": { "input": 5_000 } },
-        { "tools": [long.clone()], "usage": { "input": 9_000 } },
-        { "tools": [long], "usage": { "input": 14_000 } },
+        { "tools": [long(1)], "usage": { "input": 5_000 } },
+        { "tools": [long(2)], "usage": { "input": 9_000 } },
+        { "tools": [long(3)], "usage": { "input": 14_000 } },
         { "text": "done" } ] });
     let fake = Fake::script(&turns, &yard.path("."));
     configure(&yard, &fake, "openai-compat", Some(20_000));

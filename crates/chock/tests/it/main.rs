@@ -19,6 +19,7 @@ mod json;
 mod kill;
 mod landing;
 mod machine;
+mod notices;
 mod observe;
 mod organisation;
 mod plain;

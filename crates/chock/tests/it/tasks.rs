@@ -157,7 +157,7 @@ fn killing_chock_ends_its_tasks_and_the_next_run_says_so() {
         assert_eq!(finished[0]["task"], "task-01");
         assert_eq!(finished[0]["outcome"]["ended"], "unknown");
         let notices = bodies(&yard, "notice");
-        assert_eq!(notices[0]["tasks"], json!(["task-01"]));
+        assert!(notices.iter().any(|notice| notice["tasks"] == json!(["task-01"])), "{notices:?}");
         let outcomes = yard.outcomes();
         let earlier = outcomes[3]["text"].as_str().expect("words");
         assert!(earlier.contains("ended with an earlier run"), "{earlier}");
@@ -185,8 +185,10 @@ fn the_model_is_told_of_an_end_at_the_top_of_the_next_turn() {
     let kinds = kinds(&yard);
     let at = |kind: &str| kinds.iter().position(|other| other == kind).expect(kind);
     let last_call = kinds.iter().rposition(|kind| kind == "tool.finished").expect("a call");
-    assert!(last_call < at("task.finished") && at("task.finished") < at("notice"), "{kinds:?}");
-    assert_eq!(bodies(&yard, "notice").len(), 1);
+    let told = kinds.iter().rposition(|kind| kind == "notice").expect("a notice");
+    assert!(last_call < at("task.finished") && at("task.finished") < told, "{kinds:?}");
+    let tells = |notice: &&Value| notice["tasks"].is_array();
+    assert_eq!(bodies(&yard, "notice").iter().filter(tells).count(), 1);
 }
 
 #[test]
