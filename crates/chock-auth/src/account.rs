@@ -20,6 +20,9 @@ pub use grant::{Revoked, revoke};
 pub use renew::{RenewFault, Renewal, renew};
 pub use wire::{ANSWER_BYTES_MAX, Answer, Wire, WireFault};
 
+/// How long the issuer's codes for devices are good.
+const DEVICE_TIME: Duration = Duration::from_secs(15 * 60);
+
 /// Who gives the tokens out, and as whom Chock asks for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issuer {
@@ -33,25 +36,21 @@ pub struct Issuer {
     pub originator: String,
     /// The ports of the callback that the issuer knows, best first.
     pub ports: Vec<u16>,
-    /// The one workspace that may be signed in to, if only one may.
-    pub workspace: Option<String>,
     /// How long a code of a device is good for.
     pub device_time: Duration,
 }
 
 impl Issuer {
-    /// The issuer of ChatGPT accounts. None of it is promised to anybody, so all of it can be
-    /// replaced.
+    /// Takes what the configuration says of it.
     #[must_use]
-    pub fn chatgpt() -> Self {
+    pub fn of(account: &chock_config::Account) -> Self {
         Self {
-            url: "https://auth.openai.com".to_owned(),
-            client_id: "app_EMoamEEZ73f0CkXaXp7hrann".to_owned(),
-            scopes: "openid profile email offline_access".to_owned(),
-            originator: "chock".to_owned(),
-            ports: vec![1455, 1457],
-            workspace: None,
-            device_time: Duration::from_secs(15 * 60),
+            url: account.issuer.clone(),
+            client_id: account.client_id.clone(),
+            scopes: account.scope.clone(),
+            originator: account.originator.clone(),
+            ports: account.redirect_ports.clone(),
+            device_time: DEVICE_TIME,
         }
     }
 

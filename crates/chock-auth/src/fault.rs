@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use chock_config::{Faults, TokenFault};
 
+use crate::store::StoreFault;
+
 /// Why a credential that should be there cannot be had. No variant holds any of it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -60,5 +62,11 @@ pub enum AuthFault {
         path: PathBuf,
         /// What is wrong with it.
         source: Faults,
+    },
+    /// What signing in stored is not what it should be.
+    #[error("the stored credential cannot be used")]
+    Stored {
+        /// What is wrong with it.
+        source: Box<StoreFault>,
     },
 }

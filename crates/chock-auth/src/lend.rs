@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use chock_config::{Credential, PersonPath, Provider, TEXT_BYTES_MAX, Token, TokenFault, Tokens};
+use chock_config::{Credential, Provider, TEXT_BYTES_MAX, Token, TokenFault, Tokens};
 use secrecy::SecretString;
 
 use crate::fault::AuthFault;
 use crate::private::{self, TOKEN_BYTES_MAX};
+use crate::store::{Store, Stored};
 
 /// The file beside `config.zon` that holds tokens by the name of their provider.
 pub const TOKENS_FILE: &str = "tokens.zon";
@@ -14,7 +15,7 @@ pub const TOKENS_FILE: &str = "tokens.zon";
 /// Lends the credential of a provider; none when nothing names one.
 ///
 /// `config` is the directory of `config.zon`, `home` the person's own. The row's `token`
-/// or `token_file` comes first, [`TOKENS_FILE`] in `config` last.
+/// or `token_file` comes first, then [`TOKENS_FILE`] in `config`, then what signing in stored.
 ///
 /// # Errors
 ///
@@ -23,11 +24,18 @@ pub fn lend(
     provider: &Provider,
     config: &Path,
     home: Option<&Path>,
-) -> Result<Option<SecretString>, AuthFault> {
-    match &provider.credential {
-        Credential::Token(token) => Ok(Some(secret(token))),
-        Credential::TokenFile(path) => from_file(path, config, home).map(Some),
-        Credential::Absent => from_tokens(&provider.name, config),
+    store: &Store,
+) -> Result<Option<Stored>, AuthFault> {
+    let key = match &provider.credential {
+        Credential::Token(token) => Some(secret(token)),
+        Credential::TokenFile(path) => Some(token_in(&path.resolve(config, home))?),
+        Credential::Absent => from_tokens(&provider.name, config)?,
+    };
+    match key {
+        Some(key) => Ok(Some(Stored::Key(key))),
+        None => store
+            .read(&provider.name)
+            .map_err(|source| AuthFault::Stored { source: Box::new(source) }),
     }
 }
 
@@ -35,19 +43,20 @@ fn secret(token: &Token) -> SecretString {
     SecretString::from(token.reveal())
 }
 
-fn from_file(
-    path: &PersonPath,
-    config: &Path,
-    home: Option<&Path>,
-) -> Result<SecretString, AuthFault> {
-    let path = path.resolve(config, home);
-    let Some(bytes) = private::read(&path, TOKEN_BYTES_MAX)? else {
-        return Err(AuthFault::Absent { path });
+/// Reads the token in a file that only its person may read.
+///
+/// # Errors
+///
+/// It is not there, others may read it, or it holds no token.
+pub fn token_in(path: &Path) -> Result<SecretString, AuthFault> {
+    let Some(bytes) = private::read(path, TOKEN_BYTES_MAX)? else {
+        return Err(AuthFault::Absent { path: path.to_owned() });
     };
     // An editor puts a line end behind what was typed.
     let text = String::from_utf8(bytes).map_err(|_| TokenFault::Character);
     let token = text.and_then(|text| Token::new(text.trim_ascii()));
-    token.as_ref().map(secret).map_err(|source| AuthFault::Unusable { path, source: *source })
+    let unusable = |source| AuthFault::Unusable { path: path.to_owned(), source };
+    token.map(|token| secret(&token)).map_err(unusable)
 }
 
 fn from_tokens(provider: &str, config: &Path) -> Result<Option<SecretString>, AuthFault> {

@@ -35,7 +35,7 @@ pub use account::{
     Renewal, Revoked, SignInFault, Wire, WireFault, renew, revoke,
 };
 pub use fault::AuthFault;
-pub use lend::{TOKENS_FILE, lend};
+pub use lend::{TOKENS_FILE, lend, token_in};
 pub use lent::{LENT_BYTES_MIN, Lent};
 pub use private::TOKEN_BYTES_MAX;
 pub use signing::{Agent, InstallationKey, PublicKey, SigningFault};

@@ -286,7 +286,7 @@ pub(crate) fn kind(headers: &HeaderMap) -> &str {
     kind.split(';').next().unwrap_or("").trim()
 }
 
-fn base_url(text: &str) -> Result<Url, ProviderFault> {
+pub(crate) fn base_url(text: &str) -> Result<Url, ProviderFault> {
     let fault = |reason| ProviderFault::BaseUrl { url: text.to_owned(), reason };
     let url = Url::parse(text).map_err(|_| fault("it does not parse"))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -302,7 +302,7 @@ fn base_url(text: &str) -> Result<Url, ProviderFault> {
     Ok(url)
 }
 
-fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -311,7 +311,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-fn client(url: &Url, loopback: bool, connect: &Duration) -> reqwest::Result<Client> {
+pub(crate) fn client(url: &Url, loopback: bool, connect: &Duration) -> reqwest::Result<Client> {
     static CIPHERS: Once = Once::new();
     CIPHERS.call_once(|| {
         // It fails when the process has chosen already, which is as good.
@@ -357,13 +357,13 @@ async fn beginning(mut response: Response) -> Vec<u8> {
 }
 
 /// Why a connection failed.
-struct Trouble {
-    reason: String,
+pub(crate) struct Trouble {
+    pub(crate) reason: String,
     /// Another try would fail the same way.
     lasting: bool,
 }
 
-fn trouble(error: &reqwest::Error) -> Trouble {
+pub(crate) fn trouble(error: &reqwest::Error) -> Trouble {
     let mut causes = Vec::new();
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = cause {

@@ -32,6 +32,7 @@ mod ids;
 mod messages;
 mod model;
 mod nearest;
+mod plain;
 mod responses;
 mod retry;
 mod scripted;
@@ -50,5 +51,6 @@ pub use endpoint::{
 pub use fault::ProviderFault;
 pub use messages::Anthropic;
 pub use model::{Listed, Model, Reply};
+pub use plain::{Plain, PlainAnswer};
 pub use responses::Responses;
 pub use scripted::Scripted;

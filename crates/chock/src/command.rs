@@ -10,6 +10,8 @@ pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod fill;
 pub(crate) mod fork;
+pub(crate) mod login;
+pub(crate) mod logout;
 pub(crate) mod policy;
 pub(crate) mod review;
 pub(crate) mod run;
@@ -56,6 +58,10 @@ pub(crate) enum Command {
     Usage(usage::UsageArgs),
     /// Show every setting in force and where it comes from
     Config(config::ConfigArgs),
+    /// Sign in at a provider, or store its key
+    Login(login::LoginArgs),
+    /// Forget what signing in stored
+    Logout(logout::LogoutArgs),
     /// Show what Chock does, on a model that is built in
     Demo(demo::DemoArgs),
     /// Print the completions for a shell

@@ -14,6 +14,7 @@
 //!
 //! [`main`], then `command/run.rs` and `house.rs`.
 
+mod account;
 mod asker;
 mod audit;
 mod board;
@@ -26,11 +27,13 @@ mod explain;
 mod ferry;
 mod filter;
 mod filter_words;
+mod first_row;
 mod forking;
 mod found;
 mod handback;
 mod house;
 mod instructions;
+mod issuer;
 mod judge;
 mod kept;
 mod keys;
@@ -45,12 +48,14 @@ mod reviewer;
 mod selection;
 mod settings;
 mod show;
+mod sign_in;
 mod signals;
 mod signers;
 mod speaker;
 mod streams;
 mod terminal;
 mod typed;
+mod unseen;
 mod visible;
 mod walk;
 mod word_diff;
@@ -113,6 +118,8 @@ fn obey(words: Words) -> (Option<Terminal>, Result<Exit, Failure>) {
         Command::Context(args) => command::fill::run(&program, &mut terminal, args),
         Command::Usage(args) => command::usage::run(&program, &mut terminal, args),
         Command::Config(args) => command::config::run(&program, &mut terminal, args),
+        Command::Login(args) => command::login::run(&program, &mut terminal, args),
+        Command::Logout(args) => command::logout::run(&program, &mut terminal, args),
         Command::Completions(args) => command::completions::run(&mut terminal, args),
     };
     (Some(terminal), ended)

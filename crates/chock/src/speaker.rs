@@ -1,15 +1,17 @@
 //! Chooses the model of a run and prepares it.
 
-use std::path::Path;
-
+use chock_auth::{Store, Stored};
 use chock_config::{
-    Choice, Compat, Flags, Messages, OutputLimit, Person, Price, ProviderKind, Reasoning,
+    Choice, Compat, Flags, Messages, OutputLimit, Person, Price, Provider, ProviderKind, Reasoning,
     Responses, SystemRole,
 };
 use chock_provider as provider;
-use chock_provider::{Credentials, CredentialsFault, Endpoint, Model, Pass};
+use chock_provider::{
+    Cancel, Credentials, CredentialsFault, Endpoint, Listed, Model, Pass, ProviderFault,
+};
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::account::{self, SignedIn};
 use crate::exit::Failure;
 use crate::places::Places;
 use crate::settings::Settings;
@@ -59,27 +61,42 @@ fn chosen(places: &Places, settings: &Settings, flags: &Flags) -> Result<Speaker
         }
         ProviderKind::OpenaiCompat(compat) | ProviderKind::Aiand(compat) => {
             let endpoint = endpoint(&row.name, &name, row.context_tokens, compat);
-            let lend = |token| provider::OpenaiCompat::new(endpoint, Box::new(Lent(token)));
+            let lend = |pass| provider::OpenaiCompat::new(endpoint, Box::new(Lent(pass)));
             spoken(places, settings, (row.name, name), lend)
         }
         ProviderKind::Anthropic(messages) => {
             let endpoint = messages_endpoint(&row.name, &name, row.context_tokens, messages);
-            let lend = |token| provider::Anthropic::new(endpoint, Box::new(Lent(token)));
+            let lend = |pass| provider::Anthropic::new(endpoint, Box::new(Lent(pass)));
             spoken(places, settings, (row.name, name), lend)
         }
-        ProviderKind::Openai(responses) => {
-            let token = credential(&effective.person, &row.name, config, places)?;
-            if token.is_none() {
-                return Err(Failure::start(format!(
-                    "the provider `{}` has no token; write its `.token_file`",
-                    row.name
-                )));
-            }
-            let endpoint = responses_endpoint(&row.name, &name, row.context_tokens, responses);
-            let lend = |token| provider::Responses::new(endpoint, Box::new(Lent(token)));
-            spoken(places, settings, (row.name, name), lend)
-        }
+        ProviderKind::Openai(responses) => answering(places, settings, (&row, name), responses),
     }
+}
+
+/// Prepares a model that speaks Responses: with a key, or with the account that is signed in.
+fn answering(
+    places: &Places,
+    settings: &Settings,
+    (row, name): (&Provider, String),
+    responses: &Responses,
+) -> Result<Speaker, Failure> {
+    let stored = lent(&settings.effective.person, &row.name, places)?;
+    let (endpoint, credentials, lent): (_, Box<dyn Credentials>, _) = match stored {
+        None => return Err(signed_out(&row.name)),
+        Some(Stored::Key(key)) => {
+            let lent = vec![key.expose_secret().to_owned()];
+            let endpoint = responses_endpoint(row, &name, responses);
+            (endpoint, Box::new(Lent(Some(key.into()))), lent)
+        }
+        Some(Stored::Account(_)) => {
+            let signed_in = SignedIn::new(places, &row.name, responses)?;
+            let lent = signed_in.secrets()?;
+            (account_endpoint(row, &name, responses), Box::new(signed_in), lent)
+        }
+    };
+    let model = provider::Responses::new(endpoint, credentials);
+    let model = Box::new(model.map_err(|fault| Failure::because(&fault))?);
+    Ok(Speaker { model, provider: row.name.clone(), name, lent })
 }
 
 /// Lends a model the credential of its row.
@@ -87,21 +104,21 @@ fn spoken<M: Model + 'static>(
     places: &Places,
     settings: &Settings,
     names: (String, String),
-    lend: impl FnOnce(Option<SecretString>) -> Result<M, provider::ProviderFault>,
+    lend: impl FnOnce(Option<Pass>) -> Result<M, ProviderFault>,
 ) -> Result<Speaker, Failure> {
     let (provider, name) = names;
-    let token = credential(&settings.effective.person, &provider, &places.config, places)?;
+    let token = credential(&settings.effective.person, &provider, places)?;
     let lent = token.iter().map(|token| token.expose_secret().to_owned()).collect();
-    let model = lend(token).map_err(|fault| Failure::because(&fault))?;
+    let model = lend(token.map(Pass::from)).map_err(|fault| Failure::because(&fault))?;
     Ok(Speaker { model: Box::new(model), provider, name, lent })
 }
 
-/// A token that lasts as long as the run.
-struct Lent(Option<SecretString>);
+/// What lasts as long as the run.
+struct Lent(Option<Pass>);
 
 impl Credentials for Lent {
     fn pass(&self) -> Result<Option<Pass>, CredentialsFault> {
-        Ok(self.0.clone().map(Pass::from))
+        Ok(self.0.clone())
     }
 }
 
@@ -167,18 +184,12 @@ fn messages_endpoint(
     }
 }
 
-/// Makes the endpoint of a token: an account's has its own address and an originator.
-fn responses_endpoint(
-    name: &str,
-    model: &str,
-    context_tokens: Option<u64>,
-    responses: &Responses,
-) -> Endpoint {
+fn responses_endpoint(row: &Provider, model: &str, responses: &Responses) -> Endpoint {
     Endpoint {
-        provider: name.to_owned(),
+        provider: row.name.clone(),
         base_url: responses.address(true).to_owned(),
         model: model.to_owned(),
-        context_tokens,
+        context_tokens: row.context_tokens,
         api_version: None,
         max_output_tokens: responses.max_output_tokens,
         effort: responses.effort.clone(),
@@ -186,6 +197,15 @@ fn responses_endpoint(
         originator: None,
         quirks: provider::Quirks::default(),
         patience: provider::Patience::default(),
+    }
+}
+
+/// An account has an address of its own, and requests say who makes them.
+fn account_endpoint(row: &Provider, model: &str, responses: &Responses) -> Endpoint {
+    Endpoint {
+        base_url: responses.address(false).to_owned(),
+        originator: Some(responses.account.originator.clone()),
+        ..responses_endpoint(row, model, responses)
     }
 }
 
@@ -203,11 +223,69 @@ fn price(price: &Price) -> provider::Price {
 fn credential(
     person: &Person,
     name: &str,
-    config: &Path,
     places: &Places,
 ) -> Result<Option<SecretString>, Failure> {
-    let row = person.provider(name);
-    let home = places.home.as_deref();
-    let lent = row.map(|row| chock_auth::lend(row, config, home)).transpose();
-    lent.map(Option::flatten).map_err(|fault| Failure::because(&fault))
+    match lent(person, name, places)? {
+        Some(Stored::Key(key)) => Ok(Some(key)),
+        Some(Stored::Account(_)) => Err(Failure::start(format!(
+            "an account is stored for `{name}`, which takes a key: chock login {name}"
+        ))),
+        None if person.provider(name).is_some_and(needs_one) => Err(signed_out(name)),
+        None => Ok(None),
+    }
+}
+
+/// Finds what lets in at a provider.
+fn lent(person: &Person, name: &str, places: &Places) -> Result<Option<Stored>, Failure> {
+    let Some(row) = person.provider(name) else { return Ok(None) };
+    let store = Store::at(&places.data);
+    let lent = chock_auth::lend(row, &places.config, places.home.as_deref(), &store);
+    lent.map_err(|fault| Failure::because(&fault))
+}
+
+fn signed_out(name: &str) -> Failure {
+    Failure::start(format!(
+        "nothing lets you in at `{name}`: chock login {name}, or name a `.token_file` in its row"
+    ))
+}
+
+/// Says whether a provider lets nobody in without a credential.
+fn needs_one(row: &Provider) -> bool {
+    match &row.kind {
+        ProviderKind::Anthropic(messages) => messages.base_url.starts_with("https://"),
+        ProviderKind::Aiand(compat) => compat.base_url.starts_with("https://"),
+        ProviderKind::Openai(_) => true,
+        ProviderKind::OpenaiCompat(_) | ProviderKind::Scripted { .. } => false,
+    }
+}
+
+/// Lists the models of a row's server for one credential.
+pub(crate) fn listed(
+    row: &Provider,
+    credential: &Stored,
+    cancel: &Cancel,
+) -> Result<Vec<Listed>, ProviderFault> {
+    let pass = match credential {
+        Stored::Key(key) => Pass::from(key.clone()),
+        Stored::Account(account) => account::pass(account),
+    };
+    let lent = Box::new(Lent(Some(pass)));
+    match &row.kind {
+        ProviderKind::OpenaiCompat(compat) | ProviderKind::Aiand(compat) => {
+            let endpoint = endpoint(&row.name, "", row.context_tokens, compat);
+            provider::OpenaiCompat::new(endpoint, lent)?.models(cancel)
+        }
+        ProviderKind::Anthropic(messages) => {
+            let endpoint = messages_endpoint(&row.name, "", row.context_tokens, messages);
+            provider::Anthropic::new(endpoint, lent)?.models(cancel)
+        }
+        ProviderKind::Openai(responses) => {
+            let endpoint = match credential {
+                Stored::Key(_) => responses_endpoint(row, "", responses),
+                Stored::Account(_) => account_endpoint(row, "", responses),
+            };
+            provider::Responses::new(endpoint, lent)?.models(cancel)
+        }
+        ProviderKind::Scripted { .. } => Ok(Vec::new()),
+    }
 }

@@ -9,8 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// How long one look waits. Whoever waits for a line looks for an answer from elsewhere as often.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
 
-/// The most bytes of an answer that are read.
-const ANSWER_BYTES_MAX: usize = 1024;
+/// The most bytes of an answer that are read: the longest line that a terminal gives.
+const ANSWER_BYTES_MAX: usize = 4096;
 
 /// What was typed by now.
 pub(crate) enum Typed {

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::{CommandFactory, Parser};
 
-use crate::command::Command;
+use crate::command::{Command, login};
 use crate::exit::Failure;
 use crate::terminal::Colour;
 use crate::visible::visible_line;
@@ -55,6 +55,10 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     let given = arguments.get(1).cloned();
     let arguments = with_command(arguments)?;
     let added = arguments.get(1) != given.as_ref();
+    let may_hold_a_key = arguments.get(1).is_some_and(|word| word == "login");
+    if may_hold_a_key {
+        login::refuse_secrets(&arguments[2..])?;
+    }
     match Words::try_parse_from(arguments) {
         Ok(words) if added && !separated => not_a_command(words),
         Ok(words) => Ok(Parsed::Command(Box::new(words))),
@@ -63,6 +67,10 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
             let _ = fault.print();
             Ok(Parsed::Told)
         }
+        // The parser repeats words that it does not understand.
+        Err(_) if may_hold_a_key => Err(Failure::start(
+            "these words of chock login are not understood (chock login --help lists what there is)",
+        )),
         Err(fault) => Err(Failure::start(told(&fault))),
     }
 }
@@ -71,8 +79,10 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
 /// with its options in the wrong place, and a task would cost something.
 fn not_a_command(words: Words) -> Result<Parsed, Failure> {
     if let Command::Run(args) = &words.command
-        && let [word] = args.message.as_slice()
+        && let [word, others @ ..] = args.message.as_slice()
         && let Some(name) = word.to_str()
+        // Behind `login` there may be a key, which no model is to read.
+        && (others.is_empty() || name == "login")
         && Words::command().get_subcommands().any(|command| command.get_name() == name)
     {
         return Err(Failure::start(format!(

@@ -61,9 +61,6 @@ impl BrowserSignIn {
             ("state", &state),
             ("originator", &issuer.originator),
         ]);
-        if let Some(workspace) = &issuer.workspace {
-            query.append_pair("allowed_workspace_id", workspace);
-        }
         let url = issuer.at(&format!("/oauth/authorize?{}", query.finish()));
         Ok(Self { issuer: issuer.clone(), callback, pkce, state, url })
     }

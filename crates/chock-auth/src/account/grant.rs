@@ -105,8 +105,8 @@ pub(crate) fn refresh(
     Err(if for_good { Unrenewed::ForGood(words) } else { Unrenewed::ForNow(words) })
 }
 
-/// Asks the issuer to forget an account's tokens. Source: RFC 7009.
-pub fn revoke(issuer: &Issuer, wire: &dyn Wire, account: &Account) -> Revoked {
+/// Asks the issuer of an account to forget its tokens. Source: RFC 7009.
+pub fn revoke(wire: &dyn Wire, account: &Account) -> Revoked {
     let (token, hint) = match &account.refresh {
         Some(token) => (token, "refresh_token"),
         None => (&account.access, "access_token"),
@@ -116,7 +116,8 @@ pub fn revoke(issuer: &Issuer, wire: &dyn Wire, account: &Account) -> Revoked {
         ("token_type_hint", hint),
         ("client_id", account.client_id.as_str()),
     ];
-    match post(wire, &issuer.at("/oauth/revoke"), &Body::Form(&fields)) {
+    let url = format!("{}/oauth/revoke", account.issuer);
+    match post(wire, &url, &Body::Form(&fields)) {
         Ok(answer) if answer.status == 200 => Revoked::Yes,
         Ok(_) | Err(_) => Revoked::No,
     }

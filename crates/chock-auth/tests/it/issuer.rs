@@ -11,6 +11,11 @@ use std::time::Duration;
 use chock_auth::{Answer, Issuer, Wire, WireFault};
 use serde_json::Value;
 
+/// The issuer that a configuration without a word about it has.
+pub(crate) fn usual() -> Issuer {
+    Issuer::of(&chock_config::Account::default())
+}
+
 /// A running issuer. It ends with the value.
 pub(crate) struct Fake {
     child: Child,
@@ -39,7 +44,7 @@ impl Fake {
     /// The issuer as Chock is told of it, with any free port for the callback.
     pub(crate) fn issuer(&self) -> Issuer {
         let url = format!("http://127.0.0.1:{}", self.port);
-        Issuer { url, ports: vec![0], ..Issuer::chatgpt() }
+        Issuer { url, ports: vec![0], ..usual() }
     }
 
     /// How many requests of a path had a text in their body.

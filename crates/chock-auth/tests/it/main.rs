@@ -11,7 +11,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use chock_auth::{LENT_BYTES_MIN, Lent, TOKEN_BYTES_MAX, lend};
+use chock_auth::{LENT_BYTES_MIN, Lent, Store, Stored, TOKEN_BYTES_MAX, lend};
 use chock_config::Person;
 use secrecy::{ExposeSecret, SecretString};
 use tempfile::TempDir;
@@ -22,10 +22,14 @@ fn lent(yard: &TempDir, credential: &str) -> Result<Option<String>, String> {
         ".{{ .providers = .{{ .{{ .name = .a, .kind = .openai_compat, .base_url = \"http://x\", {credential} }} }} }}"
     );
     let person = Person::read("config.zon", &config).unwrap();
-    match lend(&person.providers[0], yard.path(), Some(&yard.path().join("home"))) {
-        Ok(secret) => {
-            assert!(!format!("{secret:?}").contains("token-"), "{secret:?}");
-            Ok(secret.map(|secret| secret.expose_secret().to_owned()))
+    let (home, store) = (yard.path().join("home"), Store::at(&yard.path().join("data")));
+    match lend(&person.providers[0], yard.path(), Some(&home), &store) {
+        Ok(lent) => {
+            assert!(!format!("{lent:?}").contains("token-"), "{lent:?}");
+            Ok(lent.map(|lent| match lent {
+                Stored::Key(key) => key.expose_secret().to_owned(),
+                Stored::Account(account) => panic!("{account:?}"),
+            }))
         }
         Err(fault) => {
             let source =
@@ -49,6 +53,9 @@ fn a_token_is_looked_for_in_its_order() {
     let at = |name: &str| yard.path().join(name);
     let found = |text: &str| Ok(Some(text.to_owned()));
     assert_eq!(lent(&yard, ""), Ok(None));
+    let store = Store::at(&at("data"));
+    store.keep(&store.hold("a").unwrap(), &Stored::Key("token-stored".into())).unwrap();
+    assert_eq!(lent(&yard, ""), found("token-stored"));
     put(&at("tokens.zon"), ".{ .a = \"token-zon\", .b = \"token-other\" }", 0o600);
     assert_eq!(lent(&yard, ""), found("token-zon"));
     put(&at("file"), "token-file\n", 0o600);
@@ -59,7 +66,7 @@ fn a_token_is_looked_for_in_its_order() {
     assert_eq!(lent(&yard, &absolute), found("token-file"));
     assert_eq!(lent(&yard, ".token = \"token-row\""), found("token-row"));
     put(&at("tokens.zon"), ".{ .b = \"token-other\" }", 0o600);
-    assert_eq!(lent(&yard, ""), Ok(None));
+    assert_eq!(lent(&yard, ""), found("token-stored"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use chock_auth::{
 use secrecy::ExposeSecret;
 use tempfile::TempDir;
 
-use crate::issuer::{Fake, Plain};
+use crate::issuer::{Fake, Plain, usual};
 
 const NOW: u64 = 1_795_000_000;
 
@@ -125,7 +125,7 @@ fn five_processes_with_an_expired_token_ask_once() {
 fn one_of_five() {
     let data = std::env::var_os("CHOCK_TEST_DATA").expect("a directory");
     let url = std::env::var("CHOCK_TEST_ISSUER").expect("an issuer");
-    let issuer = Issuer { url, ..Issuer::chatgpt() };
+    let issuer = Issuer { url, ..usual() };
     let account = fresh(&Store::at(Path::new(&data)), &issuer, NOW, None).unwrap();
     writeln!(std::io::stdout(), "token={}", account.access.expose_secret()).unwrap();
 }
@@ -219,9 +219,9 @@ fn an_issuer_forgets_what_is_revoked() {
     let fake = Fake::start(yard.path(), &["--device-polls", "0"]);
     let store = Store::at(yard.path());
     let account = sign_in(&store, &fake.issuer(), 0);
-    assert_eq!(revoke(&fake.issuer(), &Plain::default(), &account), Revoked::Yes);
+    assert_eq!(revoke(&Plain::default(), &account), Revoked::Yes);
     let fault = fresh(&store, &fake.issuer(), NOW, None).unwrap_err();
     assert!(matches!(fault, RenewFault::Ended { .. }), "{fault:?}");
-    let elsewhere = Issuer { url: format!("{}/x", fake.issuer().url), ..fake.issuer() };
-    assert_eq!(revoke(&elsewhere, &Plain::default(), &account), Revoked::No);
+    let elsewhere = Account { issuer: format!("{}/x", fake.issuer().url), ..account };
+    assert_eq!(revoke(&Plain::default(), &elsewhere), Revoked::No);
 }

@@ -8,7 +8,7 @@ use chock_auth::{Account, BrowserSignIn, Code, DeviceSignIn, Issuer, SignInFault
 use secrecy::ExposeSecret;
 use tempfile::TempDir;
 
-use crate::issuer::{Fake, Plain, exchange, get};
+use crate::issuer::{Fake, Plain, exchange, get, usual};
 
 const NOW: u64 = 1_795_000_000;
 
@@ -145,7 +145,7 @@ fn a_busy_port_gives_way_to_the_next() {
     let (first, second) = (listen(), listen());
     let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
     let ports = vec![port(&first), port(&second)];
-    let issuer = Issuer { ports: ports.clone(), ..Issuer::chatgpt() };
+    let issuer = Issuer { ports: ports.clone(), ..usual() };
     // Nobody accepts at the first: it is another program's, and stays so.
     let fault = BrowserSignIn::begin(&issuer).err().expect("no port");
     let words = format!("the ports {} and {} are in use", ports[0], ports[1]);
@@ -159,7 +159,7 @@ fn a_busy_port_gives_way_to_the_next() {
 #[test]
 fn a_stale_sign_in_gives_its_port_free() {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-    let issuer = Issuer { ports: vec![free], ..Issuer::chatgpt() };
+    let issuer = Issuer { ports: vec![free], ..usual() };
     let mut stale = BrowserSignIn::begin(&issuer).unwrap();
     let waits = thread::spawn(move || wait(&mut stale).err());
     let sign_in = BrowserSignIn::begin(&issuer).unwrap();

@@ -64,6 +64,21 @@ impl Fake {
         serde_json::from_str(body).expect("JSON")
     }
 
+    /// Ends a token at the issuer.
+    pub(crate) fn revoke(&self, token: &str) {
+        let body =
+            format!("{{\"token\":\"{token}\",\"client_id\":\"app_EMoamEEZ73f0CkXaXp7hrann\"}}");
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the issuer");
+        let head = format!(
+            "POST /oauth/revoke HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(format!("{head}{body}").as_bytes()).expect("a request");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.contains(" 200 "), "{answer}");
+    }
+
     /// Asserts that every turn was used and no request was refused.
     pub(crate) fn expect_finished(&self) {
         let state = self.state();

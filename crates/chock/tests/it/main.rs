@@ -1,6 +1,7 @@
 //! The whole program, against a real git, a real kernel and a strict provider.
 
 mod acceptance;
+mod account;
 mod apply;
 mod ask;
 mod binds;
@@ -18,6 +19,7 @@ mod instructions;
 mod json;
 mod kill;
 mod landing;
+mod login;
 mod machine;
 mod notices;
 mod observe;

@@ -49,7 +49,8 @@ impl Screen {
         Self::start_command(yard, &yard.command(words), stdout)
     }
 
-    fn start_command(yard: &Yard, inner: &Command, stdout: Option<Stdio>) -> Self {
+    /// Starts a command that was prepared.
+    pub(crate) fn start_command(yard: &Yard, inner: &Command, stdout: Option<Stdio>) -> Self {
         let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&main).and_then(|()| unlockpt(&main)).expect("a terminal");
         let name = ptsname(&main, Vec::new()).expect("a name");
