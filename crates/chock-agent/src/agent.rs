@@ -6,6 +6,7 @@ use chock_provider::Model;
 use chock_tools::Tools;
 
 use crate::bounds::{Bounds, was_warned};
+use crate::gallery::Gallery;
 use crate::next::{Next, next};
 use crate::notices::Surroundings;
 use crate::seams::{Errands, Sight, Stop};
@@ -30,6 +31,8 @@ pub struct House<'a> {
     pub system: String,
     /// When the run stops by itself.
     pub bounds: Bounds,
+    /// Its pictures.
+    pub gallery: Gallery,
     /// What the agent is told facts from; absent where it is told none.
     pub notices: Option<Surroundings>,
 }
@@ -92,7 +95,7 @@ impl<'a> Agent<'a> {
 
     /// Adds the person's words, if there are any, and does what the session owes until it owes
     /// nothing, a bound is reached, or something fails. The end is a record.
-    pub fn run(&mut self, message: Option<String>) -> Finish {
+    pub fn run(&mut self, message: Option<UserBody>) -> Finish {
         let finish = self.work(message).unwrap_or_else(|finish| finish);
         let finish = self.end_tasks(finish);
         let finish = self.apply_at_the_end(finish);
@@ -108,12 +111,12 @@ impl<'a> Agent<'a> {
         }
     }
 
-    fn work(&mut self, message: Option<String>) -> Result<Finish, Finish> {
+    fn work(&mut self, message: Option<UserBody>) -> Result<Finish, Finish> {
         let turns_before = self.house.pen.session(|session| session.turns);
         self.record_lost_tasks()?;
-        if let Some(text) = message {
+        if let Some(words) = message {
             self.settle()?;
-            self.record(Event::User(UserBody { text }))?;
+            self.record(Event::User(words))?;
         }
         loop {
             match self.house.pen.session(next) {

@@ -3,6 +3,8 @@
 use chock_log::{CompactionBody, Entry, ModelMessage, Part, Seq, Session, ToolSchema};
 use chock_provider::{Context, Message};
 
+use crate::gallery;
+
 /// How a fact from Chock is told apart from a person's words.
 pub(crate) const NOTICE_PREFIX: &str = "[chock] ";
 
@@ -17,6 +19,9 @@ pub(crate) fn barred(text: &str) -> String {
 
 /// How many bytes of text are a token, cautiously: code has more tokens than prose.
 pub(crate) const BYTES_A_TOKEN: u64 = 3;
+
+/// What a picture counts as, in bytes of text: about 1,600 tokens, a large one at Anthropic.
+pub(crate) const PICTURE_BYTES: usize = 1600 * BYTES_A_TOKEN as usize;
 
 /// How much of a shortened result is told: its beginning and its end, in bytes.
 const HEAD_BYTES: usize = 400;
@@ -41,21 +46,36 @@ pub(crate) fn messages(session: &Session, compaction: Option<&CompactionBody>) -
     let none = Seq(0);
     let (through, shortened) = compaction.map_or((none, none), |it| (it.through, it.shortened));
     let mut messages = Vec::new();
+    let shown = |seq: &Seq| session.pictures.get(seq).into_iter().flatten();
+    let said = |seq: &Seq, text: &str| {
+        let pictures = shown(seq).map(|picture| gallery::message(None, picture));
+        pictures.chain([user(text)]).collect::<Vec<_>>()
+    };
     if let Some(compaction) = compaction.filter(|it| it.through > none) {
         let left_out = session.entries.iter().take_while(|(seq, _)| *seq <= through);
-        let words: Vec<_> = left_out.filter_map(|(_, entry)| persons(entry)).collect();
-        messages.extend(words.first().map(|text| user(text)));
+        let words: Vec<_> =
+            left_out.filter_map(|(seq, entry)| Some((seq, persons(entry)?))).collect();
+        messages.extend(words.first().into_iter().flat_map(|(seq, text)| said(seq, text)));
         let summary = &compaction.summary;
         messages.push(user(&format!("{NOTICE_PREFIX}{LEFT_OUT}\n\n{}", barred(summary))));
         let later =
             session.entries.iter().any(|(seq, entry)| *seq > through && persons(entry).is_some());
-        messages.extend(words.iter().skip(1).next_back().filter(|_| !later).map(|text| user(text)));
+        let last = words.iter().skip(1).next_back().filter(|_| !later);
+        messages.extend(last.into_iter().flat_map(|(seq, text)| said(seq, text)));
     }
     // Every wire refuses an empty reply in a history, and one that says nothing says nothing.
     let told = |entry: &Entry| !matches!(entry, Entry::Model(reply) if reply.is_empty());
     for (seq, entry) in session.entries.iter().filter(|(seq, _)| *seq > through) {
-        if told(entry) {
-            messages.push(message(entry, *seq <= shortened));
+        if !told(entry) {
+            continue;
+        }
+        messages.extend(shown(seq).map(|picture| gallery::message(None, picture)));
+        messages.push(message(entry, *seq <= shortened));
+        if let Entry::Result { call, outcome, .. } = entry
+            && *seq > shortened
+        {
+            let pictures = outcome.pictures.iter();
+            messages.extend(pictures.map(|picture| gallery::message(Some(call), picture)));
         }
     }
     messages
@@ -122,6 +142,7 @@ pub(crate) fn bytes_of(messages: &[Message]) -> u64 {
         Message::User { text } => text.len(),
         Message::Model(message) => spoken(message),
         Message::Result { call, tool, text, .. } => call.len() + tool.len() + text.len(),
+        Message::Picture { .. } => PICTURE_BYTES,
     });
     u64::try_from(bytes.sum::<usize>()).unwrap_or(u64::MAX)
 }
@@ -139,5 +160,9 @@ fn spoken(message: &ModelMessage) -> usize {
 
 /// Returns how many bytes of text an entry has.
 pub(crate) fn bytes_of_entry(entry: &Entry) -> u64 {
-    bytes_of(&[message(entry, false)])
+    let pictures = match entry {
+        Entry::Result { outcome, .. } => outcome.pictures.len() * PICTURE_BYTES,
+        Entry::User(_) | Entry::Model(_) | Entry::Notice(_) => 0,
+    };
+    bytes_of(&[message(entry, false)]) + pictures as u64
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chock_log::{Part, Session};
 use chock_provider::Message;
 
-use crate::context::{BYTES_A_TOKEN, LEFT_OUT, NOTICE_PREFIX, messages};
+use crate::context::{BYTES_A_TOKEN, LEFT_OUT, NOTICE_PREFIX, PICTURE_BYTES, messages};
 
 /// What the next request of a session holds beside the system prompt and the tools, in bytes of
 /// text.
@@ -23,6 +23,8 @@ pub struct Fill {
     pub thinking: u64,
     /// Calls with their arguments.
     pub calls: u64,
+    /// Pictures, as much text as they count for.
+    pub pictures: u64,
     /// Results, by tool.
     pub results: BTreeMap<String, u64>,
 }
@@ -48,6 +50,7 @@ impl Fill {
             + self.replies
             + self.thinking
             + self.calls
+            + self.pictures
             + results
     }
 
@@ -68,6 +71,7 @@ impl Fill {
             Message::Result { tool, text, .. } => {
                 *self.results.entry(tool.clone()).or_default() += length(text);
             }
+            Message::Picture { .. } => self.pictures += PICTURE_BYTES as u64,
             Message::Model(reply) => {
                 for part in &reply.parts {
                     match part {

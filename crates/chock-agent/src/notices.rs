@@ -259,7 +259,7 @@ mod tests {
         }
 
         fn says(&mut self, words: &str) {
-            self.add(Event::User(UserBody { text: words.into() }));
+            self.add(Event::User(UserBody { text: words.into(), ..UserBody::default() }));
         }
 
         /// A reply with one call, and its result.

@@ -21,7 +21,8 @@ impl Agent<'_> {
         let mut may_fold = true;
         let reply = loop {
             let (system, schemas) = (&self.house.system, &self.schemas);
-            let context = self.house.pen.session(|session| context(session, system, schemas));
+            let mut context = self.house.pen.session(|session| context(session, system, schemas));
+            self.house.gallery.fill(&mut context);
             match self.ask(&context, true)? {
                 Ok(reply) => break reply,
                 Err(ProviderFault::ContextTooLong { .. }) if may_fold && self.fold()? => {
@@ -111,7 +112,14 @@ impl Agent<'_> {
         let watcher = &mut house.watcher;
         let mut progress = |bytes: &[u8]| watcher(Sight::Output(bytes));
         let carried = house.tools.carry_out(permit, reading, &house.stop.call, &mut progress);
-        self.finish(call, carried.outcome.clone())?;
+        let mut outcome = carried.outcome.clone();
+        if let Some(shown) = &carried.picture {
+            match self.house.gallery.keep(shown) {
+                Ok(picture) => outcome.pictures.push(picture),
+                Err(words) => outcome = Outcome::new(Ended::Fault, words),
+            }
+        }
+        self.finish(call, outcome)?;
         // The cell is taken down here, after the record.
         if carried.sandbox_is_lost() {
             return Err(Finish::new(EndReason::Fault, "the session's sandbox is gone"));

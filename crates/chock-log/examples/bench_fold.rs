@@ -61,7 +61,10 @@ fn fill(log: &Path) -> Answer<()> {
     let options =
         Options { clock: Box::new(Default::default), redactor, observer: None, courier: None };
     let pen = Log::open(log, options)?.pen;
-    pen.write(Event::User(UserBody { text: "Make the tests pass.".to_owned() }))?;
+    pen.write(Event::User(UserBody {
+        text: "Make the tests pass.".to_owned(),
+        ..UserBody::default()
+    }))?;
     let mut turn = 0;
     while fs::metadata(log)?.len() < LOG_BYTES {
         for _ in 0..100 {

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::message::{ModelMessage, ToolCall};
 use crate::outcome::Outcome;
+use crate::picture::Picture;
 use crate::record::Seq;
 use crate::usage::{Cost, Tokens};
 
@@ -170,10 +171,13 @@ pub struct ConfigBody {
 }
 
 /// Body of `message.user`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct UserBody {
     /// The words.
     pub text: String,
+    /// Pictures that the model is shown with them, each kept beside the log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
 }
 
 /// Body of `usage`.

@@ -31,6 +31,9 @@ impl Session {
             Event::User(body) => {
                 self.ended = None;
                 self.entries.push((seq, Entry::User(body.text.clone())));
+                if !body.pictures.is_empty() {
+                    self.pictures.insert(seq, body.pictures.clone());
+                }
             }
             Event::Model(message) => self.absorb_reply(seq, message),
             Event::Usage(body) => self.absorb_usage(body),

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::picture::Picture;
+
 /// The result of one tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -26,6 +28,9 @@ pub struct Outcome {
     /// The file the call read or wrote, with its state afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileFact>,
+    /// The pictures that the model is shown, each kept beside the log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
 }
 
 /// How an act ended.
@@ -95,6 +100,7 @@ impl Outcome {
             duration_ms: 0,
             bytes_dropped: 0,
             file: None,
+            pictures: Vec::new(),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::event::{
 use crate::fork::KeptTurn;
 use crate::message::{ModelMessage, ToolCall};
 use crate::outcome::Outcome;
+use crate::picture::Picture;
 use crate::record::Seq;
 use crate::task::Task;
 use crate::usage::Tokens;
@@ -127,6 +128,8 @@ pub struct Session {
     pub compaction: Option<CompactionBody>,
     /// The record of the last compaction.
     pub compacted: Option<Seq>,
+    /// Pictures that the person showed, by the record of the words they belong to.
+    pub pictures: BTreeMap<Seq, Vec<Picture>>,
     /// When each fact was last told the model, by the fact's word.
     pub told: BTreeMap<String, Told>,
     /// How the last run ended, unless another began.

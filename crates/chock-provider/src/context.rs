@@ -1,5 +1,9 @@
 //! What a model is asked to answer.
 
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chock_log::{ModelMessage, ToolSchema};
 
 /// Everything one request carries.
@@ -39,6 +43,37 @@ pub enum Message {
         /// Whether the model is told of an error.
         is_error: bool,
     },
+    /// A picture that belongs to the person's words, or to the result of `call`. It stands behind
+    /// what it belongs to.
+    Picture {
+        /// The call's id; absent for a picture of the person's.
+        call: Option<String>,
+        /// The picture.
+        picture: Picture,
+    },
+}
+
+/// A picture that a model is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`, which its bytes must be.
+    pub media_type: String,
+    /// What it is called: SHA-256 of its bytes, lower hex.
+    pub hash: String,
+    /// All of it.
+    pub content: Arc<[u8]>,
+}
+
+impl Picture {
+    /// Writes it as a URL that holds it.
+    pub(crate) fn url(&self) -> String {
+        format!("data:{};base64,{}", self.media_type, self.base64())
+    }
+
+    /// Writes its content in base64.
+    pub(crate) fn base64(&self) -> String {
+        STANDARD.encode(&self.content)
+    }
 }
 
 impl Context {

@@ -2,7 +2,7 @@
 
 use chock_log::{ModelMessage, ToolCall};
 
-use crate::context::Message;
+use crate::context::{Message, Picture};
 
 /// What stands for a result that is missing, so that the request stays valid.
 const NO_RESULT: &str = "no result was recorded for this call";
@@ -10,8 +10,8 @@ const NO_RESULT: &str = "no result was recorded for this call";
 /// One turn of a conversation as wires want it.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Turn<'a> {
-    /// Words of the person, joined when they stood together.
-    User(Vec<&'a str>),
+    /// Words and pictures of the person, joined when they stood together.
+    User(Vec<Piece<'a>>),
     /// A reply that is not empty.
     Reply {
         /// The reply.
@@ -21,12 +21,20 @@ pub(crate) enum Turn<'a> {
     },
 }
 
+/// One piece of what a person says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Piece<'a> {
+    Words(&'a str),
+    Picture(&'a Picture),
+}
+
 /// A call with its result.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Answer<'a> {
     pub(crate) call: &'a ToolCall,
     pub(crate) text: &'a str,
     pub(crate) is_error: bool,
+    pub(crate) pictures: Vec<&'a Picture>,
 }
 
 /// Orders `messages`: results directly behind the reply that called, users joined,
@@ -37,7 +45,11 @@ pub(crate) fn turns(messages: &[Message]) -> Vec<Turn<'_>> {
     let mut turns = Vec::new();
     for (place, message) in messages.iter().enumerate() {
         match message {
-            Message::User { text } => push_user(&mut turns, text),
+            Message::User { text } if text.trim().is_empty() => {}
+            Message::User { text } => push_user(&mut turns, Piece::Words(text)),
+            Message::Picture { call: None, picture } => {
+                push_user(&mut turns, Piece::Picture(picture));
+            }
             Message::Model(message) => {
                 if !message.is_empty() {
                     let results = answers(message, &messages[place + 1..]);
@@ -45,19 +57,16 @@ pub(crate) fn turns(messages: &[Message]) -> Vec<Turn<'_>> {
                 }
             }
             // Taken with the reply that called.
-            Message::Result { .. } => {}
+            Message::Result { .. } | Message::Picture { .. } => {}
         }
     }
     turns
 }
 
-fn push_user<'a>(turns: &mut Vec<Turn<'a>>, text: &'a str) {
-    if text.trim().is_empty() {
-        return;
-    }
+fn push_user<'a>(turns: &mut Vec<Turn<'a>>, piece: Piece<'a>) {
     match turns.last_mut() {
-        Some(Turn::User(texts)) => texts.push(text),
-        Some(Turn::Reply { .. }) | None => turns.push(Turn::User(vec![text])),
+        Some(Turn::User(pieces)) => pieces.push(piece),
+        Some(Turn::Reply { .. }) | None => turns.push(Turn::User(vec![piece])),
     }
 }
 
@@ -69,12 +78,25 @@ fn answers<'a>(message: &'a ModelMessage, after: &'a [Message]) -> Vec<Answer<'a
             Message::Result { call, text, is_error, .. } if call == id => {
                 Some((text.as_str(), *is_error))
             }
-            Message::Result { .. } | Message::User { .. } | Message::Model(_) => None,
+            Message::Result { .. }
+            | Message::User { .. }
+            | Message::Model(_)
+            | Message::Picture { .. } => None,
         })
+    };
+    let pictures_of = |id: &str| {
+        let pictures = after.iter().filter_map(|next| match next {
+            Message::Picture { call: Some(call), picture } if call == id => Some(picture),
+            Message::Picture { .. }
+            | Message::Result { .. }
+            | Message::User { .. }
+            | Message::Model(_) => None,
+        });
+        pictures.collect()
     };
     let answer = |call: &'a ToolCall| {
         let (text, is_error) = result_of(&call.id).unwrap_or((NO_RESULT, true));
-        Answer { call, text, is_error }
+        Answer { call, text, is_error, pictures: pictures_of(&call.id) }
     };
     message.calls().map(answer).collect()
 }
@@ -113,16 +135,48 @@ mod tests {
         let written: Vec<_> = turns(messages)
             .iter()
             .map(|turn| match turn {
-                Turn::User(texts) => format!("u:{}", texts.join("+")),
+                Turn::User(pieces) => {
+                    let words = pieces.iter().map(|piece| match piece {
+                        Piece::Words(words) => (*words).to_owned(),
+                        Piece::Picture(picture) => format!("<{}>", picture.hash),
+                    });
+                    format!("u:{}", words.collect::<Vec<_>>().join("+"))
+                }
                 Turn::Reply { message, results } => {
-                    let results = results
-                        .iter()
-                        .map(|Answer { call, text, .. }| format!(">{}={text}", call.id));
+                    let results = results.iter().map(|Answer { call, text, pictures, .. }| {
+                        let pictures = pictures.iter().map(|it| format!("<{}>", it.hash));
+                        format!(">{}={text}{}", call.id, pictures.collect::<String>())
+                    });
                     format!("r:{}{}", message.text(), results.collect::<String>())
                 }
             })
             .collect();
         assert_eq!(written, expected);
+    }
+
+    #[test]
+    fn pictures_stand_with_what_they_belong_to() {
+        let picture = |call: Option<&str>, hash: &str| Message::Picture {
+            call: call.map(str::to_owned),
+            picture: Picture {
+                media_type: "image/png".to_owned(),
+                hash: hash.to_owned(),
+                content: [1].into(),
+            },
+        };
+        check(
+            &[
+                picture(None, "p"),
+                user("go"),
+                reply("x", &["a", "b"]),
+                result("a"),
+                picture(Some("a"), "q"),
+                result("b"),
+                picture(Some("z"), "lost"),
+                picture(None, "r"),
+            ],
+            &["u:<p>+go", "r:x>a=result of a<q>>b=result of b", "u:<r>"],
+        );
     }
 
     #[test]

@@ -21,7 +21,7 @@ impl Ids {
                 Message::Result { call, .. } => {
                     taken.insert(call);
                 }
-                Message::User { .. } => {}
+                Message::User { .. } | Message::Picture { .. } => {}
             }
         }
         Self(taken.into_iter().cloned().collect())

@@ -43,7 +43,7 @@ mod wired;
 
 pub use cancel::Cancel;
 pub use compat::OpenaiCompat;
-pub use context::{Context, Message};
+pub use context::{Context, Message, Picture};
 pub use endpoint::{
     Credentials, CredentialsFault, Endpoint, NoCredentials, OutputLimit, Pass, Patience, Price,
     Quirks, ReasoningReplay, SystemRole, ToolStreaming, UsageRequest,

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::denied::DeniedRows;
 use crate::names;
 
-/// The most bytes of an answer that are read: the longest text as JSON spells it.
-pub(crate) const ANSWER_BYTES_MAX: usize = 2 << 20;
+/// The most bytes of an answer that are read: the longest text as JSON spells it, or the largest
+/// picture in base64.
+pub(crate) const ANSWER_BYTES_MAX: usize = 5 << 20;
 
 /// What a file tool says.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,9 @@ pub(crate) struct Done {
     pub(crate) file: Option<FileFact>,
     /// How many bytes were found and not shown.
     pub(crate) dropped: u64,
+    /// The picture to show, in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) picture: Option<String>,
 }
 
 /// What the wall refused.
@@ -91,7 +95,7 @@ impl Answer {
     /// Words the answer for the model.
     pub(crate) fn into_outcome(self, denied: &DeniedRows) -> Outcome {
         match self {
-            Self::Done(Done { text, file, dropped }) => {
+            Self::Done(Done { text, file, dropped, .. }) => {
                 Outcome { file, bytes_dropped: dropped, ..Outcome::new(Ended::Done, text) }
             }
             Self::Fault(text) => Outcome::new(Ended::Fault, text),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chock_log::{Ended, Outcome, Permit};
 use chock_sandbox::{
     Call, Cancel, Ended as CellEnded, Finished, Keeper, LimitKind, Program, SandboxFault,
@@ -9,11 +11,12 @@ use chock_sandbox::{
 };
 use rustix::io::Errno;
 
-use crate::answer::{ANSWER_BYTES_MAX, Answer};
+use crate::answer::{self, ANSWER_BYTES_MAX, Answer};
 use crate::denied::DeniedRows;
 use crate::inferred::{self, Walls};
 use crate::names::{self, count, shown};
 use crate::output::{Collected, Collector, Outputs, end_line};
+use crate::picture::look;
 use crate::reading::{CommandReading, How};
 
 /// How long a file tool may take: the most a search of a large tree on a slow disk needs.
@@ -27,6 +30,8 @@ const HAND_TIME: Duration = Duration::from_secs(120);
 pub struct Carried {
     /// How it ended, and the words for the model.
     pub outcome: Outcome,
+    /// The picture that it shows, to be kept before the outcome's record names it.
+    pub picture: Option<Shown>,
     /// The call, unless the sandbox failed; nothing when none was waited for.
     cell: Option<Result<Finished, SandboxFault>>,
 }
@@ -34,7 +39,7 @@ pub struct Carried {
 impl Carried {
     /// Answers for an act that goes on.
     pub(crate) fn goes_on(outcome: Outcome) -> Self {
-        Self { outcome, cell: None }
+        Self { outcome, picture: None, cell: None }
     }
 
     /// Says whether the session's sandbox is gone, so that no further call can be done.
@@ -42,6 +47,15 @@ impl Carried {
     pub fn sandbox_is_lost(&self) -> bool {
         matches!(self.cell, Some(Err(SandboxFault::Lost { .. } | SandboxFault::Talk { .. })))
     }
+}
+
+/// A picture that a call shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// What its bytes say it is.
+    pub media_type: &'static str,
+    /// All of it.
+    pub content: Vec<u8>,
 }
 
 /// One permitted act on its way into a cell.
@@ -61,15 +75,16 @@ pub(crate) fn carry_out(
     outputs: &mut Outputs,
     progress: &mut dyn FnMut(&[u8]),
 ) -> Carried {
+    let mut picture = None;
     let (outcome, cell) = match how {
-        How::Hand => hand(work),
+        How::Hand => hand(work, &mut picture),
         How::Command(reading) => command(work, &reading, outputs, progress),
     };
     let duration = cell.as_ref().map_or(Duration::ZERO, |finished| finished.duration);
-    Carried { outcome: outcome.lasting(duration), cell: Some(cell) }
+    Carried { outcome: outcome.lasting(duration), picture, cell: Some(cell) }
 }
 
-fn hand(work: Work<'_>) -> Done {
+fn hand(work: Work<'_>, picture: &mut Option<Shown>) -> Done {
     let mut answer = Vec::new();
     let mut sink = |piece: &[u8]| {
         let room = ANSWER_BYTES_MAX - answer.len();
@@ -78,7 +93,7 @@ fn hand(work: Work<'_>) -> Done {
     let denied = work.walls.denied();
     let result = work.run(HAND_TIME, &mut sink);
     let outcome = match &result {
-        Ok(finished) => answered(finished, &answer, denied),
+        Ok(finished) => answered(finished, &answer, denied, picture),
         Err(fault) => not_contained(fault),
     };
     (outcome, result)
@@ -113,9 +128,21 @@ impl Work<'_> {
     }
 }
 
-fn answered(finished: &Finished, answer: &[u8], denied: &DeniedRows) -> Outcome {
+fn answered(
+    finished: &Finished,
+    answer: &[u8],
+    denied: &DeniedRows,
+    picture: &mut Option<Shown>,
+) -> Outcome {
     match finished.ended {
         CellEnded::Exited(0) => match serde_json::from_slice::<Answer>(answer) {
+            Ok(Answer::Done(done)) if done.picture.is_some() => match shows(&done) {
+                Ok(shown) => {
+                    *picture = Some(shown);
+                    Answer::Done(done).into_outcome(denied)
+                }
+                Err(words) => Outcome::new(Ended::Fault, words),
+            },
             Ok(answer) => answer.into_outcome(denied),
             Err(fault) => {
                 Outcome::new(Ended::Fault, format!("the tool's answer cannot be read: {fault}"))
@@ -140,6 +167,14 @@ fn answered(finished: &Finished, answer: &[u8], denied: &DeniedRows) -> Outcome 
             Outcome::new(ended, format!("the tool was {words}"))
         }
     }
+}
+
+/// Takes the picture of an answer. What came out of a cell is looked at once more.
+fn shows(done: &answer::Done) -> Result<Shown, String> {
+    let text = done.picture.as_deref().unwrap_or_default();
+    let content = STANDARD.decode(text).map_err(|_| "the picture did not come whole".to_owned())?;
+    let seen = look(&content).map_err(|words| format!("the picture cannot be shown: {words}"))?;
+    Ok(Shown { media_type: seen.media_type, content })
 }
 
 fn ran(reading: &CommandReading, finished: &Finished, output: Collected, walls: &Walls) -> Outcome {

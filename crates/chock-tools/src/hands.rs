@@ -6,12 +6,13 @@ use chock_sandbox::Hand;
 use serde::de::DeserializeOwned;
 
 use crate::answer::{Answer, Done, Trouble};
-use crate::tool::{EditFile, Glob, Grep, ListDirectory, ReadFile, Tool, WriteFile};
+use crate::tool::{EditFile, Glob, Grep, ListDirectory, ReadFile, ReadImage, Tool, WriteFile};
 
 /// What the binary that becomes a keeper gives to
 /// [`enter_role_if_asked`](chock_sandbox::enter_role_if_asked).
 pub const HANDS: &[Hand] = &[
     hand::<ReadFile>(),
+    hand::<ReadImage>(),
     hand::<ListDirectory>(),
     hand::<Glob>(),
     hand::<Grep>(),

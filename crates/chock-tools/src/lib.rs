@@ -37,6 +37,7 @@ mod inferred;
 mod lines;
 mod names;
 mod output;
+pub mod picture;
 mod proposed;
 mod reading;
 mod said;
@@ -47,7 +48,7 @@ mod tool;
 mod tools;
 mod walk;
 
-pub use carry::Carried;
+pub use carry::{Carried, Shown};
 pub use chock_sandbox::{Cancel, Keeper, Program};
 pub use command_line::Ground;
 pub use denied::DeniedRow;

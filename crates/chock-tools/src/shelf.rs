@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::desk::Desk;
 use crate::proposed::Proposed;
 use crate::reading::{How, Reading, When};
-use crate::tool::{Entry, Prepared, TABLE};
+use crate::tool::{Entry, Prepared, ReadImage, TABLE, Tool as _};
 use crate::{arguments, hint, names};
 
 /// Every tool, and where their calls start from.
@@ -25,8 +25,10 @@ struct Known {
 }
 
 impl Shelf {
-    pub(crate) fn new(desk: Desk) -> Self {
-        let known = TABLE.iter().map(|entry| Known { entry, parameters: (entry.parameters)() });
+    /// Takes every tool from the table; that for pictures only where the model takes `images`.
+    pub(crate) fn new(desk: Desk, images: bool) -> Self {
+        let offered = TABLE.iter().filter(|entry| images || entry.name != ReadImage::NAME);
+        let known = offered.map(|entry| Known { entry, parameters: (entry.parameters)() });
         Self { known: known.collect(), desk }
     }
 
@@ -53,7 +55,7 @@ impl Shelf {
     ) -> Result<(&'static str, Prepared), String> {
         let known = self.known.iter().find(|known| known.entry.name == call.name);
         let Some(Known { entry, parameters }) = known else {
-            return Err(unknown(&call.name));
+            return Err(self.unknown(&call.name));
         };
         let checked = arguments::check(parameters, &call.arguments)
             .and_then(|value| (entry.prepare)(value, &self.desk, session));
@@ -61,6 +63,17 @@ impl Shelf {
             Ok(prepared) => Ok((entry.name, prepared)),
             Err(fault) => Err(format!("{}: {fault}", entry.name)),
         }
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        if name == ReadImage::NAME {
+            return format!("{name}: the model of this session takes no pictures");
+        }
+        let known: Vec<_> = self.known.iter().map(|known| known.entry.name).collect();
+        let shown: String = names::escaped(name).chars().take(64).collect();
+        let meant = hint::nearest(name, known.iter().copied());
+        let meant = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+        format!("there is no tool `{shown}`: {meant}the tools are {}", known.join(", "))
     }
 }
 
@@ -92,14 +105,6 @@ fn proposed(call: &ToolCall, tool: &'static str, prepared: Prepared, desk: &Desk
     Proposed::Act { proposal, reading: Reading(when) }
 }
 
-fn unknown(name: &str) -> String {
-    let known: Vec<_> = TABLE.iter().map(|entry| entry.name).collect();
-    let shown: String = names::escaped(name).chars().take(64).collect();
-    let meant = hint::nearest(name, known.iter().copied());
-    let meant = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
-    format!("there is no tool `{shown}`: {meant}the tools are {}", known.join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -109,7 +114,7 @@ mod tests {
 
     fn propose_in(session: &Session, tool: &str, arguments: &str) -> Proposed {
         let call = ToolCall { id: "c1".into(), name: tool.into(), arguments: arguments.to_owned() };
-        Shelf::new(desk("/p")).propose(&call, session)
+        Shelf::new(desk("/p"), true).propose(&call, session)
     }
 
     fn propose(tool: &str, arguments: &str) -> Proposed {
@@ -177,7 +182,7 @@ mod tests {
 
     #[test]
     fn every_tool_is_described_and_closed_and_their_order_is_fixed() {
-        let schemas = Shelf::new(desk("/p")).schemas();
+        let schemas = Shelf::new(desk("/p"), true).schemas();
         let shapes: Vec<_> = schemas
             .iter()
             .map(|schema| {
@@ -199,6 +204,7 @@ mod tests {
             .collect();
         let expected = [
             "read_file limit:integer offset:integer path:string (1)",
+            "read_image path:string (1)",
             "list_directory path:string (0)",
             "glob path:string pattern:string (1)",
             "grep case_insensitive:boolean context:integer glob:string mode:string path:string \
@@ -219,6 +225,18 @@ mod tests {
         for word in ["\"sandbox\"", "$ref", "null", "\"format\""] {
             assert!(!text.contains(word), "{word}");
         }
+    }
+
+    #[test]
+    fn a_model_that_takes_no_pictures_is_offered_none() {
+        let shelf = Shelf::new(desk("/p"), false);
+        assert!(shelf.schemas().iter().all(|schema| schema.name != "read_image"));
+        let arguments = r#"{"path": "a.png"}"#.to_owned();
+        let call = ToolCall { id: "c1".into(), name: "read_image".into(), arguments };
+        let Proposed::Fault(outcome) = shelf.propose(&call, &Session::default()) else {
+            panic!("a fault")
+        };
+        assert!(outcome.text.contains("takes no pictures"), "{}", outcome.text);
     }
 
     #[test]

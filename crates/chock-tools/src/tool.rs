@@ -5,6 +5,7 @@ mod glob;
 mod grep;
 mod list_directory;
 mod read_file;
+mod read_image;
 mod request_action;
 mod restrict_self;
 mod run_command;
@@ -31,6 +32,7 @@ pub(crate) use glob::Glob;
 pub(crate) use grep::Grep;
 pub(crate) use list_directory::ListDirectory;
 pub(crate) use read_file::ReadFile;
+pub(crate) use read_image::ReadImage;
 pub(crate) use request_action::RequestAction;
 pub(crate) use restrict_self::RestrictSelf;
 pub(crate) use run_command::RunCommand;
@@ -41,8 +43,9 @@ pub(crate) use update_plan::UpdatePlan;
 pub(crate) use write_file::WriteFile;
 
 /// Every tool, in the order models see them.
-pub(crate) static TABLE: [Entry; 13] = [
+pub(crate) static TABLE: [Entry; 14] = [
     Entry::of::<ReadFile>(),
+    Entry::of::<ReadImage>(),
     Entry::of::<ListDirectory>(),
     Entry::of::<Glob>(),
     Entry::of::<Grep>(),

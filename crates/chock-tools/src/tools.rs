@@ -41,6 +41,8 @@ pub struct Setup {
     pub walls: Walls,
     /// Replaces secrets in what is kept of outputs.
     pub redactor: Redactor,
+    /// Whether the model is shown pictures.
+    pub images: bool,
 }
 
 /// The tools of one session: proposes what calls ask for, and carries out what was permitted.
@@ -59,12 +61,12 @@ impl Tools {
     #[must_use]
     pub fn new(setup: Setup) -> Self {
         let Setup { keeper, project, directory, environment, shell, .. } = setup;
-        let Setup { outputs, times, walls, redactor, .. } = setup;
+        let Setup { outputs, times, walls, redactor, images, .. } = setup;
         let denied = walls.denied().clone();
         let desk = Desk { project, directory, environment, shell, times, denied };
         let keeper = Arc::new(keeper);
         let threads = Threads::new(keeper.clone(), outputs.clone(), redactor.clone());
-        let (outputs, shelf) = (Outputs::new(outputs, redactor), Shelf::new(desk));
+        let (outputs, shelf) = (Outputs::new(outputs, redactor), Shelf::new(desk, images));
         Self { threads, keeper, outputs, shelf, walls }
     }
 

@@ -94,6 +94,7 @@ impl Yard {
         let broker = Broker::new(standing, granter, pen.clone(), People::none());
         let bare = Bare::new(scratch, project.root(), &compiled)?;
         let tools = Tools::new(Setup {
+            images: false,
             redactor: Redactor::new([], [7; 32]),
             keeper,
             project: project.root().to_owned(),

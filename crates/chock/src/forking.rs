@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use chock_log::{
-    Branch, BranchFault, ConfigBody, Event, ForkBody, Log, Pen, Seq, SessionId, StartBody,
+    Branch, BranchFault, ConfigBody, Event, ForkBody, Log, Pen, Pictures, Seq, SessionId, StartBody,
 };
 use chock_workspace::{Forking, Notice, Project, TreeId, Workspace, WorkspaceFault};
 
@@ -103,6 +103,7 @@ impl Making<'_> {
         let workspace =
             Workspace::fork(self.project, &forking).map_err(|fault| self.no_workspace(&fault))?;
         link_outputs(&self.parent.found, self.found)?;
+        link_pictures(&self.parent.found, self.found)?;
         write(&opened.pen, Event::WorkspaceOpened(house::workspace_body(&workspace)))?;
         opened.pen.flush().map_err(|fault| house::unflushed(&fault))?;
         Ok((body, workspace.notices().to_vec()))
@@ -159,6 +160,17 @@ fn link_outputs(parent: &Found, fork: &Found) -> Result<(), Failure> {
     let entries = fs::read_dir(&from).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())) {
         share(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// Shares the pictures that the parent's conversation names.
+fn link_pictures(parent: &Found, fork: &Found) -> Result<(), Failure> {
+    let (from, to) = (Pictures::beside(&parent.log), Pictures::beside(&fork.log));
+    let entries = fs::read_dir(from.directory()).into_iter().flatten().flatten();
+    for entry in entries {
+        house::make_private(to.directory())?;
+        share(&entry.path(), &to.directory().join(entry.file_name()))?;
     }
     Ok(())
 }

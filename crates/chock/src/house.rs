@@ -5,20 +5,22 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use chock_agent::{Agent, Bounds, Facts, Finish, House, Sight, Stop, Surroundings, system_prompt};
+use chock_agent::{
+    Agent, Bounds, Facts, Finish, Gallery, House, Sight, Stop, Surroundings, system_prompt,
+};
 use chock_broker::{Broker, People, Standing};
 use chock_config::Identity;
 use chock_log::{
-    ConfigBody, Event, Granter, Log, LogError, Observer, Opened, Options, Pen, Redactor, StartBody,
-    WorkspaceBody,
+    ConfigBody, Event, Granter, Log, LogError, Observer, Opened, Options, Pen, Pictures, Redactor,
+    StartBody, UserBody, WorkspaceBody,
 };
 use chock_policy::Lineage;
 use chock_provider::{Model, Scripted};
 use chock_sandbox::{Applied, Keeper, KeeperOptions, Layer, SandboxFault};
 use chock_tools::cage::Compiled;
-use chock_tools::{Setup, Tools, Walls};
+use chock_tools::{Setup, Shown, Tools, Walls};
 use chock_workspace::{Halves, Method, Opening, Project, Start, Workspace};
-use jiff::{Timestamp, ZonedDateTime};
+use jiff::ZonedDateTime;
 
 use crate::asker::{Memory, PersonAsker};
 use crate::audit::{Audit, Tell};
@@ -40,6 +42,7 @@ use crate::show::Show;
 use crate::signals;
 use crate::speaker;
 use crate::terminal::{Colour, Terminal, Weight};
+use crate::told::{cage_words, day, with_pictures};
 
 /// What one run of a session is made from.
 pub(crate) struct Plan {
@@ -47,8 +50,9 @@ pub(crate) struct Plan {
     pub(crate) found: Found,
     /// Whether the session was there before.
     pub(crate) resumes: bool,
-    /// The person's words, if they said any.
+    /// The person's words, if they said any, and the pictures that belong to them.
     pub(crate) message: Option<String>,
+    pub(crate) pictures: Vec<Shown>,
     pub(crate) model: Box<dyn Model>,
     pub(crate) provider: String,
     pub(crate) model_name: String,
@@ -112,6 +116,7 @@ pub(crate) fn remove_session(found: &Found) {
     let _ = fs::remove_dir_all(found.work());
     let _ = fs::remove_dir_all(outputs(found));
     let _ = fs::remove_dir_all(found.control());
+    let _ = fs::remove_dir_all(Pictures::beside(&found.log).directory());
     let _ = fs::remove_file(&found.log);
 }
 
@@ -232,7 +237,7 @@ fn people(
 }
 
 /// A house, the person's first words, and what carries work out of it.
-type Furnished<'a> = (House<'a>, Option<String>, Arc<Ferry>);
+type Furnished<'a> = (House<'a>, Option<UserBody>, Arc<Ferry>);
 
 fn furnish<'a>(
     program: &Program,
@@ -241,7 +246,10 @@ fn furnish<'a>(
     (site, writing): (Site, Writing),
     show: &'a Arc<Mutex<Show>>,
 ) -> Result<Furnished<'a>, Failure> {
-    let Plan { message, model, model_name, settings, directory, notices, .. } = plan;
+    let Plan { message, pictures, model, model_name, settings, directory, notices, .. } = plan;
+    let is_shown = settings.takes_pictures(&plan.provider);
+    let gallery = Gallery { pictures: Pictures::beside(&found.log), is_shown };
+    let message = with_pictures(message, &pictures, &gallery)?;
     let uncommitted = site.uncommitted;
     let (stop, mut told) = (writing.stop, writing.told);
     told.mask(&writing.pen.redactor());
@@ -266,6 +274,7 @@ fn furnish<'a>(
         outputs: site.outputs,
         times: settings.times(),
         redactor: writing.pen.redactor(),
+        images: is_shown,
     });
     let facts = Facts {
         project: project.root().display().to_string(),
@@ -294,22 +303,10 @@ fn furnish<'a>(
         stop,
         system: system_prompt(&facts),
         bounds: Bounds { turns: Some(settings.max_turns()), budget: settings.budget() },
+        gallery,
         notices: notices.then(|| Surroundings { clock: Box::new(ZonedDateTime::now), uncommitted }),
     };
     Ok((house, message, ferry))
-}
-
-/// What the model is told of its cage.
-fn cage_words() -> Vec<String> {
-    [
-        "The project here is a copy; the real one is not visible and cannot be changed. Commits you make are offered to the person at the end.",
-        "There is no network; programs can talk to each other on localhost.",
-        "The home directory is empty and private; /tmp is kept from call to call.",
-        "Every process of a call ends with it; a background task lives on, at most as long as the session.",
-        "chock.zon can be read and not changed.",
-    ]
-    .map(str::to_owned)
-    .to_vec()
 }
 
 /// Opens the session's log, with its records going to the screen and to the audit sinks.
@@ -504,11 +501,6 @@ fn finish_site(
     let mut layers: Vec<_> = keeper.layers().iter().map(layer_words).collect();
     layers.extend(filter_words::rows(compiled.cage.filter));
     Ok(Site { workspace, keeper, layers, outputs, compiled, uncommitted: 0 })
-}
-
-/// Writes the day of a time, today's where there is none.
-fn day(time: Option<Timestamp>) -> String {
-    time.unwrap_or_else(Timestamp::now).strftime("%Y-%m-%d").to_string()
 }
 
 fn layer_words(applied: &Applied) -> String {

@@ -54,6 +54,7 @@ mod signers;
 mod speaker;
 mod streams;
 mod terminal;
+mod told;
 mod typed;
 mod unseen;
 mod visible;

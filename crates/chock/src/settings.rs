@@ -238,6 +238,12 @@ impl Settings {
         u64::from(self.effective.max_turns.value)
     }
 
+    /// Says whether the models of a provider are shown pictures.
+    pub(crate) fn takes_pictures(&self, provider: &str) -> bool {
+        let row = self.effective.person.provider(provider);
+        row.is_some_and(|row| row.capabilities.images)
+    }
+
     /// Says what the session may use in all.
     pub(crate) fn budget(&self) -> Budget {
         let Some(budget) = self.effective.budget() else { return Budget::default() };

@@ -11,7 +11,7 @@ use chock_testkit::TestLog;
 use serde_json::json;
 
 fn user(text: &str) -> Event {
-    Event::User(UserBody { text: text.to_owned() })
+    Event::User(UserBody { text: text.to_owned(), ..UserBody::default() })
 }
 
 /// A reply with one call, or with none.

@@ -9,7 +9,7 @@ use chock_log::{
 use chock_testkit::{TestLog, options};
 
 fn user(text: &str) -> Event {
-    Event::User(UserBody { text: text.to_owned() })
+    Event::User(UserBody { text: text.to_owned(), ..UserBody::default() })
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn result() -> Event {
 
 /// Does what a turn does, up to the permit.
 fn turn(opened: &mut Opened) -> Result<Permit<Touch>, LogError> {
-    opened.pen.write(Event::User(UserBody { text: "go".to_owned() }))?;
+    opened.pen.write(Event::User(UserBody { text: "go".to_owned(), ..UserBody::default() }))?;
     opened.pen.write(reply())?;
     opened.granter.grant("call_1", Touch, vec!["call.run_command".to_owned()], grounds())
 }
@@ -89,7 +89,8 @@ fn on_a_full_disk_the_last_words_are_still_written() {
     let mut opened = log.open_failing(Failure::Reserve(3)).expect("a log");
     let permit = turn(&mut opened).expect("a permit");
     let (_act, _spent) = permit.spend();
-    let refused = opened.pen.write(Event::User(UserBody { text: "more".to_owned() }));
+    let refused =
+        opened.pen.write(Event::User(UserBody { text: "more".to_owned(), ..UserBody::default() }));
     assert!(refused.is_err_and(|fault| fault.is_out_of_space()));
     opened.pen.write(result()).expect("the result");
     let ended = EndedBody { reason: EndReason::Fault, detail: "disk full".to_owned() };
@@ -154,7 +155,7 @@ fn an_approval_without_a_result_stays_open_until_one_is_written() {
 fn odd_letters_cut_anywhere_are_a_torn_tail_and_bad_bytes_are_named() {
     let log = TestLog::new();
     let opened = log.open();
-    let odd = |text: &str| Event::User(UserBody { text: text.to_owned() });
+    let odd = |text: &str| Event::User(UserBody { text: text.to_owned(), ..UserBody::default() });
     opened.pen.write(odd("whole")).expect("a write");
     opened.pen.write(odd("\u{2028}\u{0}\u{7f}é日🦀\u{feff}")).expect("a write");
     drop(opened);
@@ -195,9 +196,15 @@ fn a_log_of_twenty_megabytes_opens_in_a_small_multiple_of_reading_it() {
     let log = TestLog::new();
     let opened = log.open();
     let line = format!("{}\u{2028}é \\ \"q\" ", "word ".repeat(12));
-    opened.pen.write(Event::User(UserBody { text: line.repeat(140_000) })).expect("a large record");
+    opened
+        .pen
+        .write(Event::User(UserBody { text: line.repeat(140_000), ..UserBody::default() }))
+        .expect("a large record");
     for _ in 0..140 {
-        opened.pen.write(Event::User(UserBody { text: line.repeat(1_000) })).expect("a write");
+        opened
+            .pen
+            .write(Event::User(UserBody { text: line.repeat(1_000), ..UserBody::default() }))
+            .expect("a write");
     }
     drop(opened);
     let bytes = fs::read(&log.path).expect("a file");

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::endpoint::{
     Endpoint, OutputLimit, ReasoningReplay, SystemRole, ToolStreaming, UsageRequest,
 };
-use crate::history::{Answer, Turn, turns};
+use crate::history::{Answer, Piece, Turn, turns};
 
 /// The longest name of a function, by `OpenAI`'s rules.
 const NAME_BYTES_MAX: usize = 64;
@@ -62,7 +62,7 @@ enum Message<'a> {
         content: &'a str,
     },
     User {
-        content: Cow<'a, str>,
+        content: Said<'a>,
     },
     Assistant {
         /// Null only beside calls.
@@ -78,6 +78,26 @@ enum Message<'a> {
         tool_call_id: &'a str,
         content: &'a str,
     },
+}
+
+/// What a person says: words, or words and pictures.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Said<'a> {
+    Words(Cow<'a, str>),
+    Pieces(Vec<SaidPiece<'a>>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum SaidPiece<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Debug, Serialize)]
+struct ImageUrl {
+    url: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -121,18 +141,55 @@ fn messages<'a>(endpoint: &Endpoint, context: &'a Context) -> Vec<Message<'a>> {
             SystemRole::Developer => Message::Developer { content },
         });
     }
+    // Pictures of results: this wire takes them from a person only, behind all results.
+    let mut shown: Vec<Piece<'a>> = Vec::new();
     for turn in turns(&context.messages) {
         match turn {
-            Turn::User(texts) => messages.push(Message::User { content: joined(&texts) }),
+            Turn::User(pieces) => {
+                let pieces: Vec<_> = shown.drain(..).chain(pieces).collect();
+                messages.push(Message::User { content: said(&pieces) });
+            }
             Turn::Reply { message, results } => {
+                show(&mut messages, &mut shown);
                 messages.push(assistant(endpoint, message));
-                messages.extend(results.into_iter().map(|Answer { call, text, .. }| {
-                    Message::Tool { tool_call_id: &call.id, content: text }
-                }));
+                for Answer { call, text, pictures, .. } in results {
+                    messages.push(Message::Tool { tool_call_id: &call.id, content: text });
+                    let first = (!pictures.is_empty()).then_some(Piece::Words(FROM_TOOLS));
+                    shown.extend(first.filter(|_| shown.is_empty()));
+                    shown.extend(pictures.into_iter().map(Piece::Picture));
+                }
             }
         }
     }
+    show(&mut messages, &mut shown);
     messages
+}
+
+/// What stands before pictures of results.
+const FROM_TOOLS: &str = "[chock] The pictures of the results above, in their order:";
+
+/// Writes the pictures that wait for a message of the person's, if there are any.
+fn show<'a>(messages: &mut Vec<Message<'a>>, shown: &mut Vec<Piece<'a>>) {
+    if !shown.is_empty() {
+        messages.push(Message::User { content: said(&std::mem::take(shown)) });
+    }
+}
+
+fn said<'a>(pieces: &[Piece<'a>]) -> Said<'a> {
+    let words = pieces.iter().map(|piece| match piece {
+        Piece::Words(text) => Some(*text),
+        Piece::Picture(_) => None,
+    });
+    if let Some(texts) = words.collect::<Option<Vec<_>>>() {
+        return Said::Words(joined(&texts));
+    }
+    let pieces = pieces.iter().map(|piece| match piece {
+        Piece::Words(text) => SaidPiece::Text { text },
+        Piece::Picture(picture) => {
+            SaidPiece::ImageUrl { image_url: ImageUrl { url: picture.url() } }
+        }
+    });
+    Said::Pieces(pieces.collect())
 }
 
 fn assistant<'a>(endpoint: &Endpoint, message: &'a ModelMessage) -> Message<'a> {

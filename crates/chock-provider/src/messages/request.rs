@@ -8,9 +8,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::compat::{replayed, valid};
-use crate::context::Context;
+use crate::context::{Context, Picture};
 use crate::endpoint::Endpoint;
-use crate::history::{Answer, Turn, turns};
+use crate::history::{Answer, Piece, Turn, turns};
 
 /// The most tokens of a reply when nothing says so. Every current model takes it.
 const OUTPUT_TOKENS: u64 = 16_000;
@@ -86,7 +86,24 @@ enum BlockBody<'a> {
     Thinking { thinking: &'a str, signature: &'a str },
     RedactedThinking { data: &'a str },
     ToolUse { id: Cow<'a, str>, name: Cow<'a, str>, input: Box<RawValue> },
-    ToolResult { tool_use_id: Cow<'a, str>, content: &'a str, is_error: bool },
+    ToolResult { tool_use_id: Cow<'a, str>, content: Content<'a>, is_error: bool },
+    Image { source: Source<'a> },
+}
+
+/// What a call came to: words, or words and pictures.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Words(&'a str),
+    Blocks(Vec<BlockBody<'a>>),
+}
+
+/// A picture in the request itself.
+#[derive(Debug, Serialize)]
+struct Source<'a> {
+    r#type: &'static str,
+    media_type: &'a str,
+    data: String,
 }
 
 impl<'a> From<BlockBody<'a>> for Block<'a> {
@@ -135,7 +152,10 @@ fn messages<'a>(endpoint: &Endpoint, context: &'a Context) -> Vec<Message<'a>> {
     for turn in turns(&context.messages) {
         match turn {
             Turn::User(texts) => {
-                let blocks = texts.into_iter().map(|words| text(words).into());
+                let blocks = texts.into_iter().map(|piece| match piece {
+                    Piece::Words(words) => text(words).into(),
+                    Piece::Picture(picture) => image(picture).into(),
+                });
                 push(&mut messages, USER, blocks.collect());
             }
             Turn::Reply { message, results } => {
@@ -198,8 +218,20 @@ fn call_of(call: &ToolCall) -> BlockBody<'_> {
 }
 
 fn result<'a>(answer: &Answer<'a>) -> BlockBody<'a> {
-    let content = if answer.text.is_empty() { "(nothing)" } else { answer.text };
+    let words = if answer.text.is_empty() { "(nothing)" } else { answer.text };
+    // Beside an error only words are taken.
+    let content = if answer.pictures.is_empty() || answer.is_error {
+        Content::Words(words)
+    } else {
+        let pictures = answer.pictures.iter().map(|picture| image(picture));
+        Content::Blocks([text(words)].into_iter().chain(pictures).collect())
+    };
     BlockBody::ToolResult { tool_use_id: id(&answer.call.id), content, is_error: answer.is_error }
+}
+
+fn image(picture: &Picture) -> BlockBody<'_> {
+    let (media_type, data) = (picture.media_type.as_str(), picture.base64());
+    BlockBody::Image { source: Source { r#type: "base64", media_type, data } }
 }
 
 /// Makes an id that another wire gave one that this wire takes: letters, digits, `_` and `-`.

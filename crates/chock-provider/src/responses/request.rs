@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::compat::{replayed, valid};
 use crate::context::Context;
 use crate::endpoint::Endpoint;
-use crate::history::{Answer, Turn, turns};
+use crate::history::{Answer, Piece, Turn, turns};
 
 /// The least tokens of a reply that the wire takes.
 const OUTPUT_TOKENS_MIN: u64 = 16;
@@ -81,10 +81,29 @@ struct Said<'a> {
     phase: Option<String>,
 }
 
+/// Words, or a picture.
 #[derive(Debug, Serialize)]
 struct Words<'a> {
     r#type: &'static str,
-    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_url: Option<String>,
+}
+
+impl<'a> Words<'a> {
+    fn new(r#type: &'static str, text: &'a str) -> Self {
+        Self { r#type, text: Some(text), image_url: None }
+    }
+
+    fn of(piece: &Piece<'a>) -> Self {
+        match piece {
+            Piece::Words(text) => Self::new("input_text", text),
+            Piece::Picture(picture) => {
+                Self { r#type: "input_image", text: None, image_url: Some(picture.url()) }
+            }
+        }
+    }
 }
 
 /// A call without its item's own id: with it, the server insists on the reasoning before it.
@@ -100,7 +119,15 @@ struct Called<'a> {
 struct Output<'a> {
     r#type: &'static str,
     call_id: &'a str,
-    output: &'a str,
+    output: Shown<'a>,
+}
+
+/// What a call came to: words, or words and pictures.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Shown<'a> {
+    Words(&'a str),
+    Pieces(Vec<Words<'a>>),
 }
 
 /// Writes the request's body.
@@ -148,14 +175,13 @@ fn items<'a>(endpoint: &Endpoint, context: &'a Context) -> Vec<Item<'a>> {
         }
     }
     if is_owed {
-        items.push(Item::Said(person(vec![GO_ON])));
+        items.push(Item::Said(person(vec![Piece::Words(GO_ON)])));
     }
     items
 }
 
-fn person(texts: Vec<&str>) -> Said<'_> {
-    let words = |text| Words { r#type: "input_text", text };
-    let content = texts.into_iter().map(words).collect();
+fn person(pieces: Vec<Piece<'_>>) -> Said<'_> {
+    let content = pieces.iter().map(Words::of).collect();
     Said { r#type: "message", role: "user", content, phase: None }
 }
 
@@ -169,7 +195,7 @@ fn reply<'a>(endpoint: &Endpoint, message: &'a ModelMessage) -> Vec<Item<'a>> {
             Part::Text(text) => {
                 let phase = phase.take();
                 if !text.trim().is_empty() {
-                    let content = vec![Words { r#type: "output_text", text }];
+                    let content = vec![Words::new("output_text", text)];
                     items.push(Item::Said(Said {
                         r#type: "message",
                         role: "assistant",
@@ -219,8 +245,15 @@ fn sealed(thinking: &Thinking) -> Option<Sealed> {
 }
 
 fn result<'a>(answer: Answer<'a>) -> Item<'a> {
-    let Answer { call, text, .. } = answer;
-    Item::Result(Output { r#type: "function_call_output", call_id: &call.id, output: text })
+    let Answer { call, text, pictures, .. } = answer;
+    let output = if pictures.is_empty() {
+        Shown::Words(text)
+    } else {
+        let pictures = pictures.into_iter().map(Piece::Picture);
+        let pieces = [Piece::Words(text)].into_iter().chain(pictures);
+        Shown::Pieces(pieces.map(|piece| Words::of(&piece)).collect())
+    };
+    Item::Result(Output { r#type: "function_call_output", call_id: &call.id, output })
 }
 
 fn tool(schema: &ToolSchema) -> Tool<'_> {

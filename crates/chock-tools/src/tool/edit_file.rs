@@ -108,7 +108,7 @@ impl Handed for EditFile {
         let text = format!(
             "edited {path}{through}: {places} from line {line}, {sizes}{kept}, file_hash {hash}\n"
         );
-        Ok(Done { text, file: Some(FileFact { path: place.key, hash }), dropped: 0 })
+        Ok(Done { text, file: Some(FileFact { path: place.key, hash }), ..Done::default() })
     }
 }
 

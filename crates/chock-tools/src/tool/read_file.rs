@@ -98,7 +98,7 @@ impl Handed for ReadFile {
         }
         let (text, hash, dropped) = scan.finish(&path)?;
         let file = FileFact { path: place.key, hash };
-        Ok(Done { text, file: Some(file), dropped })
+        Ok(Done { text, file: Some(file), dropped, ..Done::default() })
     }
 }
 

@@ -79,7 +79,7 @@ impl Handed for WriteFile {
         let hash = file::hash(&bytes);
         let (path, through) = (shown(&place.open), through(&target));
         let text = format!("{verb} {path}{through}: {size}{kept}, file_hash {hash}\n");
-        Ok(Done { text, file: Some(FileFact { path: place.key, hash }), dropped: 0 })
+        Ok(Done { text, file: Some(FileFact { path: place.key, hash }), ..Done::default() })
     }
 }
 

@@ -84,6 +84,7 @@ impl Yard {
         let compiled = compile(workspace.layout(), &host, &rules);
         let keeper = Keeper::start(&keeper_options(), &compiled.cage).expect("a keeper");
         let tools = Tools::new(Setup {
+            images: true,
             redactor: chock_log::Redactor::new([], [7; 32]),
             keeper,
             project: project.clone(),

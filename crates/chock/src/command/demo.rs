@@ -120,6 +120,7 @@ fn tell(program: &Program, show: &Arc<Mutex<Show>>, args: &DemoArgs) -> Result<E
         instructions: Vec::new(),
         compacts: false,
         notices: true,
+        pictures: Vec::new(),
         options: vec!["demo".to_owned()],
         asks: false,
     };

@@ -98,6 +98,7 @@ fn rows(fill: &Fill) -> Vec<(String, u64)> {
         ("words of the model".to_owned(), fill.replies),
         ("reasoning".to_owned(), fill.thinking),
         ("calls".to_owned(), fill.calls),
+        ("pictures".to_owned(), fill.pictures),
     ];
     rows.extend(fill.results.iter().map(|(tool, bytes)| (format!("results of {tool}"), *bytes)));
     rows.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));

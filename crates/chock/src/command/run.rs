@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use chock_agent::Finish;
 use chock_config::Flags;
 use chock_log::{EndReason, Log, Session};
+use chock_tools::Shown;
 
 use crate::exit::{Exit, Failure};
 use crate::found::{self, Found};
@@ -17,10 +18,14 @@ use crate::settings::{Consent, Settings};
 use crate::show::{Show, View, usage_words};
 use crate::speaker;
 use crate::terminal::{Terminal, Weight};
+use crate::told;
 use crate::visible::visible_line;
 
 /// The most bytes of a message from a pipe. Source: the format's earlier version.
 const MESSAGE_BYTES_MAX: u64 = 4 << 20;
+
+/// The most pictures with one message.
+const IMAGES_MAX: usize = 8;
 
 /// Give the agent a task, or go on with a session
 ///
@@ -46,6 +51,10 @@ pub(crate) struct RunArgs {
     /// Start from uncommitted and untracked files too
     #[arg(long)]
     allow_dirty: bool,
+
+    /// Show the agent this picture with your words: PNG, JPEG, GIF or WebP; may be given again
+    #[arg(long = "image", value_name = "FILE")]
+    images: Vec<PathBuf>,
 
     #[command(flatten)]
     going: Going,
@@ -95,7 +104,15 @@ impl RunArgs {
         going: Going,
         json: bool,
     ) -> Self {
-        Self { message, go_on: false, session: Some(session), json, allow_dirty: false, going }
+        Self {
+            message,
+            go_on: false,
+            session: Some(session),
+            json,
+            allow_dirty: false,
+            images: Vec::new(),
+            going,
+        }
     }
 }
 
@@ -152,6 +169,7 @@ fn prepare(
     {
         still_owed(&found, session)?;
     }
+    let pictures = pictures(program, args, message.is_some())?;
     let flags = Flags {
         provider: args.going.provider.clone(),
         model: args.going.model.clone(),
@@ -164,6 +182,9 @@ fn prepare(
     }
     let speaker = speaker::choose(&program.places, &settings)?;
     settings.permits_model(&speaker.provider, &speaker.name)?;
+    if !pictures.is_empty() {
+        takes_pictures(&settings, &speaker.provider)?;
+    }
     settings.lent = speaker.lent;
     if settings.effective.person.defaults.reviewer.is_some() {
         let reviewer = speaker::reviewer(&program.places, &settings)?;
@@ -176,6 +197,7 @@ fn prepare(
         found,
         resumes,
         message,
+        pictures,
         model: speaker.model,
         provider: speaker.provider,
         model_name: speaker.name,
@@ -241,6 +263,29 @@ fn read_input() -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::start("the message is not UTF-8 text"))
 }
 
+/// Refuses to show pictures to models that nobody said take them.
+fn takes_pictures(settings: &Settings, provider: &str) -> Result<(), Failure> {
+    if settings.takes_pictures(provider) {
+        return Ok(());
+    }
+    Err(Failure::start(format!(
+        "the models of `{}` are shown no pictures; if they take them, write \
+         .capabilities = .{{ .images = true }} in its row of config.zon",
+        visible_line(provider)
+    )))
+}
+
+/// Reads the pictures that the command line names.
+fn pictures(program: &Program, args: &RunArgs, has_words: bool) -> Result<Vec<Shown>, Failure> {
+    if !args.images.is_empty() && !has_words {
+        return Err(Failure::start("a picture needs words with it: say what to do"));
+    }
+    if args.images.len() > IMAGES_MAX {
+        return Err(Failure::start(format!("{IMAGES_MAX} pictures are the most at a time")));
+    }
+    args.images.iter().map(|path| told::picture(&program.directory.join(path))).collect()
+}
+
 /// Names the files of instructions that the command line names.
 fn instructions(program: &Program, args: &RunArgs) -> Vec<PathBuf> {
     args.going.instructions.iter().map(|path| program.directory.join(path)).collect()
@@ -258,6 +303,7 @@ fn options(args: &RunArgs) -> Vec<String> {
     if args.going.no_notices {
         options.push("--no-notices".to_owned());
     }
+    options.extend(args.images.iter().map(|path| format!("--image={}", path.display())));
     let named = args.going.instructions.iter();
     options.extend(named.map(|path| format!("--instructions={}", path.display())));
     let valued = [

@@ -24,6 +24,7 @@ mod machine;
 mod notices;
 mod observe;
 mod organisation;
+mod pictures;
 mod plain;
 mod planted;
 mod policy;
