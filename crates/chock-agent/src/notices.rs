@@ -27,8 +27,9 @@ const STEPS_MAX: usize = 12;
 pub struct Surroundings {
     /// Tells the time where the person is.
     pub clock: Box<dyn Fn() -> ZonedDateTime>,
-    /// How many files of the project are changed or untracked, and not in the copy.
-    pub uncommitted: u64,
+    /// How many files of the project are changed or untracked, and not in the copy: 0 until
+    /// they are counted.
+    pub uncommitted: Box<dyn Fn() -> u64>,
 }
 
 /// One fact, by its word.
@@ -52,7 +53,7 @@ impl Agent<'_> {
     pub(crate) fn tell_facts(&self, more: Option<Fact>) -> Result<(), Finish> {
         let Some(surroundings) = &self.house.notices else { return Ok(()) };
         let (now, bounds) = ((surroundings.clock)(), &self.house.bounds);
-        let uncommitted = surroundings.uncommitted;
+        let uncommitted = (surroundings.uncommitted)();
         let mut facts = self.house.pen.session(|session| facts(session, bounds, &now, uncommitted));
         facts.extend(more);
         if facts.is_empty() {

@@ -156,7 +156,7 @@ impl Yard {
     fn uncommitted(&mut self) -> Result<Duration, Box<dyn Error>> {
         let (project, workspace) = self.kept()?;
         let start = Instant::now();
-        workspace.uncommitted(project)?;
+        workspace.uncommitted(project).count()?;
         Ok(start.elapsed())
     }
 }

@@ -6,15 +6,54 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use git2::Tree;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::git::Own;
+use crate::git::{GitFault, Leash, Own};
 use crate::person::Person;
 use crate::upper::Marks;
-use crate::{Project, WorkspaceFault, files, host, upper};
+use crate::{Project, WorkspaceFault, files, host, make, upper};
+
+/// A count of the files of a project that a session's copy is without.
+///
+/// It takes as long as `git status` does: beside a session's start, not before it.
+#[derive(Debug, Clone)]
+pub struct Uncommitted {
+    project: Project,
+    /// Absent where there is no git: then the copy has everything.
+    store: Option<PathBuf>,
+    leash: Arc<Leash>,
+}
+
+impl Uncommitted {
+    pub(crate) fn of(project: &Project, store: Option<&Path>) -> Self {
+        let (project, store) = (project.clone(), store.map(Path::to_owned));
+        Self { project, store, leash: Arc::default() }
+    }
+
+    /// Counts the files that are changed or untracked, compared with the commit that the session
+    /// started from.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceFault::Git`], after [`stop`](Self::stop) as well.
+    pub fn count(&self) -> Result<u64, WorkspaceFault> {
+        let Some(store) = &self.store else { return Ok(0) };
+        let person = make::person(&self.project)?;
+        let git = &self.project.git;
+        let ask = |own: &Own<'_>, args: &[&OsStr]| git.own_until(&self.leash, own, args);
+        Ok(listed(&self.project, store, &person, ask)?.len() as u64)
+    }
+
+    /// Ends a count, under way or yet to come. Nothing of it runs when its
+    /// [`count`](Self::count) has come back.
+    pub fn stop(&self) {
+        self.leash.pull();
+    }
+}
 
 /// Lists the paths of `project` that differ from HEAD or are untracked.
 ///
@@ -24,6 +63,15 @@ pub(crate) fn paths(
     project: &Project,
     store: &Path,
     person: &Person,
+) -> Result<Vec<PathBuf>, WorkspaceFault> {
+    listed(project, store, person, |own, args| project.git.own(own, args, None))
+}
+
+fn listed(
+    project: &Project,
+    store: &Path,
+    person: &Person,
+    ask: impl FnOnce(&Own<'_>, &[&OsStr]) -> Result<Vec<u8>, GitFault>,
 ) -> Result<Vec<PathBuf>, WorkspaceFault> {
     let index = project.git_dir().join("index");
     link_shared_index(project.git_dir(), store)?;
@@ -44,7 +92,7 @@ pub(crate) fn paths(
     args.extend(status.map(OsStr::new));
     args.push(OsStr::new("--ignore-submodules=all"));
     let own = Own { git_dir: store, work_tree: project.root(), index: &index };
-    let answer = project.git.own(&own, &args, None).map_err(|fault| WorkspaceFault::Git {
+    let answer = ask(&own, &args).map_err(|fault| WorkspaceFault::Git {
         what: "list the uncommitted files",
         said: fault.said(),
     })?;

@@ -6,9 +6,10 @@
 //! objects to a project and move its refs and its index, which is part of a permitted act.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Options that keep programs named by a configuration from running.
 const QUIET: [&str; 7] = [
@@ -90,6 +91,32 @@ pub(crate) struct Own<'a> {
     pub(crate) index: &'a Path,
 }
 
+/// What ends a git that takes long, from another thread.
+#[derive(Debug, Default)]
+pub(crate) struct Leash(Mutex<Leashed>);
+
+#[derive(Debug, Default)]
+struct Leashed {
+    is_pulled: bool,
+    running: Option<Child>,
+}
+
+impl Leash {
+    /// Ends what runs, and lets nothing start any more.
+    pub(crate) fn pull(&self) {
+        let mut leashed = self.leashed();
+        leashed.is_pulled = true;
+        if let Some(child) = &mut leashed.running {
+            // One that has ended is waited for all the same.
+            let _ended = child.kill();
+        }
+    }
+
+    fn leashed(&self) -> MutexGuard<'_, Leashed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Git {
     /// Asks about the repository that `directory` is in.
     pub(crate) fn look(&self, directory: &Path, args: &[&str]) -> Result<Vec<u8>, GitFault> {
@@ -108,6 +135,38 @@ impl Git {
         let mut command = self.in_own(own);
         command.args(args);
         finish(command, input)
+    }
+
+    /// The same, until somebody pulls the leash. What it says of a failure is not kept.
+    pub(crate) fn own_until(
+        &self,
+        leash: &Leash,
+        own: &Own<'_>,
+        args: &[&OsStr],
+    ) -> Result<Vec<u8>, GitFault> {
+        let mut command = self.in_own(own);
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut leashed = leash.leashed();
+        if leashed.is_pulled {
+            return Err(GitFault::Start(io::ErrorKind::Interrupted.into()));
+        }
+        let mut child = command.spawn().map_err(GitFault::Start)?;
+        let output = child.stdout.take();
+        leashed.running = Some(child);
+        drop(leashed);
+        let mut answer = Vec::new();
+        let read = output.map_or(Ok(0), |mut output| output.read_to_end(&mut answer));
+        // It has closed its output: what is left of it ends at once.
+        let mut leashed = leash.leashed();
+        let ended = leashed.running.take().map(|mut child| child.wait()).transpose();
+        match (ended.map_err(GitFault::Start)?, read) {
+            (Some(status), Ok(_)) if status.success() => Ok(answer),
+            (status, Ok(_)) => {
+                let status = status.and_then(|status| status.code());
+                Err(GitFault::Failed(Failure { status, error: String::new() }))
+            }
+            (_, Err(fault)) => Err(GitFault::Start(fault)),
+        }
     }
 
     fn in_own(&self, own: &Own<'_>) -> Command {

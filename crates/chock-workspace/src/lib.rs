@@ -94,6 +94,7 @@ pub use change::{ChangeKind, ChangeSet, FileChange, Hunk, HunkId, Line, LineTag,
 pub use choice::{Choice, Take};
 pub use covers::{COVERED_MAX, CoverPath, CoverRow, Covered, Kind, WhenTracked};
 pub use directory::forget_directory;
+pub use dirty::Uncommitted;
 pub use dock::{Dock, Docked, Landing};
 pub use flag::{Carriage, Flag};
 pub use fork::Forking;

@@ -13,8 +13,8 @@ use crate::store::NOTES;
 use crate::wishes::{self, Made};
 use crate::{
     Bind, CoverRow, Covered, Forking, Layout, Method, Notice, Owner, Project, SNAPSHOT_BYTES_MAX,
-    SNAPSHOT_FILES_MAX, Snapshot, SnapshotFault, Store, StoreFault, TreeId, bare, dirty, fork,
-    host, leftovers, make, notes, remove, size, upper,
+    SNAPSHOT_FILES_MAX, Snapshot, SnapshotFault, Store, StoreFault, TreeId, Uncommitted, bare,
+    fork, host, leftovers, make, notes, remove, size, upper,
 };
 
 /// How to make a workspace.
@@ -265,23 +265,12 @@ impl Workspace {
         Ok(snapshot)
     }
 
-    /// Counts the files of the project that are changed or untracked, and so are not
+    /// What counts the files of the project that are changed or untracked, and so are not
     /// in a session that starts from [`Start::Committed`].
-    ///
-    /// The cost follows the size of the project, as `git status` does: call it
-    /// beside the start of a session, not before it. Compared is with the commit
-    /// that the session started from.
-    ///
-    /// # Errors
-    ///
-    /// [`WorkspaceFault::Git`].
-    pub fn uncommitted(&self, project: &Project) -> Result<u64, WorkspaceFault> {
-        if self.record.contents == Contents::Directory {
-            return Ok(0);
-        }
-        let person = make::person(project)?;
-        let paths = dirty::paths(project, self.store.directory(), &person)?;
-        Ok(paths.len() as u64)
+    #[must_use]
+    pub fn uncommitted(&self, project: &Project) -> Uncommitted {
+        let has_git = self.record.contents == Contents::Repository;
+        Uncommitted::of(project, has_git.then(|| self.store.directory()))
     }
 
     /// How many bytes the session's own files take on disk; the shared base not counted.

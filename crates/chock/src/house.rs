@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use chock_agent::{
@@ -26,6 +27,7 @@ use crate::asker::{Memory, PersonAsker};
 use crate::audit::{Audit, Tell};
 use crate::board::Board;
 use crate::control::{Control, Desk};
+use crate::counting::Counting;
 use crate::errand::Errand;
 use crate::exit::{Exit, Failure, causes};
 use crate::ferry::Ferry;
@@ -75,14 +77,14 @@ pub(crate) struct Plan {
 
 /// A workspace and the keeper that shows it to calls.
 pub(crate) struct Site {
+    /// What of the project is not in a new copy. Before the workspace: it ends first.
+    pub(crate) counting: Option<Counting>,
     pub(crate) workspace: Workspace,
     pub(crate) keeper: Keeper,
     pub(crate) layers: Vec<String>,
     pub(crate) outputs: PathBuf,
     /// What a call may reach, and its environment.
     pub(crate) compiled: Compiled,
-    /// How many files of the project a new session was started without.
-    pub(crate) uncommitted: u64,
 }
 
 /// How a session's files are made or found again.
@@ -144,7 +146,8 @@ fn start_and_run(
         allow_dirty: plan.allow_dirty,
         settings: &plan.settings,
     };
-    let site = prepare(program, project, &ground, show)?;
+    let mut site = prepare(program, project, &ground, show)?;
+    let mut counting = site.counting.take();
     let told = told(program, project, &plan, &site, show)?;
     *started = true;
     plan.settings.files.extend(told.files.clone());
@@ -167,13 +170,17 @@ fn start_and_run(
     let board = Board::default();
     let people = people(program, project, &plan, (show, &stop, &board))?;
     let (found, sessions) = (plan.found.clone(), program.places.sessions(project.root()));
-    let writing = Writing { pen, granter, stop, people, told };
+    let counted = counting.as_ref().map(Counting::so_far).unwrap_or_default();
+    let writing = Writing { pen, granter, stop, people, told, counted };
     let compacts = plan.compacts;
     let place = (project.clone(), found, sessions);
     let (house, message, ferry) = furnish(program, place, plan, (site, writing), show)?;
     let ferry = Some(ferry);
     let desk = Desk { tasks: house.tools.tasks(), board, ferry };
     let control = Control::open(&control_place, desk);
+    if let Some(counting) = &mut counting {
+        counting.tell(show);
+    }
     let mut agent = Agent::new(house).compacting(compacts);
     if let Err(fault) = &control {
         let words = "chock tasks, approve and review cannot reach this session: no control socket";
@@ -192,6 +199,8 @@ struct Writing {
     stop: Stop,
     people: People,
     told: Told,
+    /// How many files of the project the copy is without, so far as they are counted.
+    counted: Arc<AtomicU64>,
 }
 
 /// Gathers what the agent is told of how to work, and says what was left out.
@@ -250,7 +259,8 @@ fn furnish<'a>(
     let is_shown = settings.takes_pictures(&plan.provider);
     let gallery = Gallery { pictures: Pictures::beside(&found.log), is_shown };
     let message = with_pictures(message, &pictures, &gallery)?;
-    let uncommitted = site.uncommitted;
+    let counted = writing.counted;
+    let uncommitted = Box::new(move || counted.load(Ordering::Relaxed));
     let (stop, mut told) = (writing.stop, writing.told);
     told.mask(&writing.pen.redactor());
     let cage = (site.compiled.environment.clone(), site.compiled.shell.clone());
@@ -449,40 +459,21 @@ pub(crate) fn prepare(
     for words in filter_words::unusual(ground.settings.filter()) {
         warn(show, words);
     }
-    let mut uncommitted = 0;
-    let started = std::thread::scope(|scope| {
-        // Looking at the whole project takes a while; the keeper starts meanwhile.
-        let counted = (!ground.resumes && !ground.allow_dirty)
-            .then(|| scope.spawn(|| workspace.uncommitted(project)));
-        let started = start_keeper(&place, &workspace);
-        if let Some(Ok(count)) = counted.and_then(|counted| counted.join().ok()) {
-            tell_uncommitted(show, count);
-            uncommitted = count;
-        }
-        started
-    });
-    let site = match started {
+    // Looking at the whole project takes a while, and nothing waits for it.
+    let counting =
+        (!ground.resumes && !ground.allow_dirty).then(|| Counting::begin(project, &workspace));
+    match start_keeper(&place, &workspace) {
         Err(SandboxFault::Layer { layer: Layer::Overlay, .. }) if !ground.resumes => {
+            drop(counting);
             // Without overlay the copy is whole; everything that confines stays the same.
             workspace.remove().map_err(|fault| Failure::because(&fault))?;
             let workspace = open_workspace(program, project, ground, Method::Copy)?;
+            let counting = (!ground.allow_dirty).then(|| Counting::begin(project, &workspace));
             let keeper = start_keeper(&place, &workspace);
-            finish_site(keeper, workspace, outputs)
+            finish_site(keeper, workspace, (outputs, counting))
         }
-        keeper => finish_site(keeper, workspace, outputs),
-    };
-    Ok(Site { uncommitted, ..site? })
-}
-
-/// Says how much of the project is not in the session's copy.
-fn tell_uncommitted(show: &Arc<Mutex<Show>>, count: u64) {
-    let files = match count {
-        0 => return,
-        1 => "1 file is".to_owned(),
-        _ => format!("{count} files are"),
-    };
-    let words = "changed or untracked and not in the copy; --allow-dirty takes them along";
-    warn(show, &format!("{files} {words}"));
+        keeper => finish_site(keeper, workspace, (outputs, counting)),
+    }
 }
 
 type Started = (Keeper, Compiled);
@@ -490,7 +481,7 @@ type Started = (Keeper, Compiled);
 fn finish_site(
     started: Result<Started, SandboxFault>,
     workspace: Workspace,
-    outputs: PathBuf,
+    (outputs, counting): (PathBuf, Option<Counting>),
 ) -> Result<Site, Failure> {
     let (keeper, compiled) = started.map_err(|fault| {
         Failure::start(format!(
@@ -500,7 +491,7 @@ fn finish_site(
     })?;
     let mut layers: Vec<_> = keeper.layers().iter().map(layer_words).collect();
     layers.extend(filter_words::rows(compiled.cage.filter));
-    Ok(Site { workspace, keeper, layers, outputs, compiled, uncommitted: 0 })
+    Ok(Site { counting, workspace, keeper, layers, outputs, compiled })
 }
 
 fn layer_words(applied: &Applied) -> String {

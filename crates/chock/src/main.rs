@@ -21,6 +21,7 @@ mod board;
 mod browse;
 mod command;
 mod control;
+mod counting;
 mod errand;
 mod exit;
 mod explain;

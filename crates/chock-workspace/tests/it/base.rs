@@ -37,7 +37,7 @@ fn the_base_is_the_committed_tree_whatever_the_project_says_about_bytes() {
     fs::create_dir_all(yard.project.join(".git/hooks")).unwrap();
     yard.write(".git/hooks/post-checkout", format!("#!/bin/sh\ntouch {}\n", marker.display()));
     let workspace = yard.workspace();
-    workspace.uncommitted(&yard.find().unwrap()).unwrap();
+    workspace.uncommitted(&yard.find().unwrap()).count().unwrap();
     let base = base(&workspace);
     assert_eq!(fs::read(base.join("a.bat")).unwrap(), b"echo\n");
     assert_eq!(fs::read(base.join("a.id")).unwrap(), b"$Id$\n");

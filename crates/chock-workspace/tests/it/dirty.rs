@@ -35,7 +35,7 @@ fn uncommitted_files_stay_behind_and_are_counted() {
     assert_eq!(rows(&changes(&workspace)), [""; 0]);
     let lines = yard.git(&["status", "--porcelain", "-uall", "--no-renames"]).lines().count();
     let project = yard.find().unwrap();
-    assert_eq!(workspace.uncommitted(&project).unwrap(), lines as u64);
+    assert_eq!(workspace.uncommitted(&project).count().unwrap(), lines as u64);
     assert_same(&everything(&yard.project), &before);
 }
 
@@ -45,9 +45,9 @@ fn what_the_person_ignores_everywhere_is_not_counted() {
     yard.write("notes.swp", "x");
     let workspace = yard.workspace();
     let project = yard.find().unwrap();
-    assert_eq!(workspace.uncommitted(&project).unwrap(), 1);
+    assert_eq!(workspace.uncommitted(&project).count().unwrap(), 1);
     put(&yard.path("home"), ".config/git/ignore", "*.swp\n");
-    assert_eq!(workspace.uncommitted(&project).unwrap(), 0);
+    assert_eq!(workspace.uncommitted(&project).count().unwrap(), 0);
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn odd_paths_work() {
         let workspace = yard.workspace();
         put(&top(&workspace), "new", "x");
         assert_eq!(rows(&changes(&workspace)), ["added new"], "{name:?}");
-        assert_eq!(workspace.uncommitted(&project).unwrap(), 0, "{name:?}");
+        assert_eq!(workspace.uncommitted(&project).count().unwrap(), 0, "{name:?}");
     }
 }
 
@@ -139,7 +139,7 @@ fn reftable_and_sparse_projects_work() {
     let workspace = yard.workspace();
     assert_eq!(workspace.notices(), [Notice::SparseCheckout]);
     assert_eq!(workspace.base_tree().to_string(), yard.git(&["rev-parse", "HEAD^{tree}"]));
-    assert_eq!(workspace.uncommitted(&yard.find().unwrap()).unwrap(), 0);
+    assert_eq!(workspace.uncommitted(&yard.find().unwrap()).count().unwrap(), 0);
 }
 
 #[test]

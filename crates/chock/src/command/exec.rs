@@ -13,6 +13,7 @@ use chock_policy::{Lineage, Ratchet};
 use chock_sandbox::{Call, Ended, Finished, Keeper, Program as Act, SandboxFault};
 use serde_json::json;
 
+use crate::counting::Counting;
 use crate::exit::{Exit, Failure, causes};
 use crate::explain::CageWords;
 use crate::found::{self, Found};
@@ -127,13 +128,23 @@ fn caged(program: &Program, terminal: &mut Terminal, args: &ExecArgs) -> Result<
         allow_dirty: false,
         settings: &settings,
     };
-    let site = house::prepare(program, &project, &ground, &show)?;
+    let mut site = house::prepare(program, &project, &ground, &show)?;
+    let mut counting = site.counting.take();
+    // What is not counted when the command starts is said when it has ended.
+    let mut tell = |terminal: &mut Terminal| {
+        if let Some(words) = counting.as_mut().and_then(Counting::words) {
+            terminal.say(Weight::Warn, &words);
+        }
+    };
+    tell(terminal);
     let ended = if args.explain {
         explain(terminal, &site, &settings, args)
     } else {
         let work = Work { program, project: project.root(), settings: &settings, log: &log, args };
         work.execute(terminal, &site)
     };
+    tell(terminal);
+    drop(counting);
     let Site { workspace, keeper, outputs, .. } = site;
     drop(keeper);
     if args.keep {

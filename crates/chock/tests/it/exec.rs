@@ -399,3 +399,34 @@ fn what_it_leaves_behind_is_listed_and_cleared() {
     let listed = yard.chock(&["workspace"]).expect(0).out;
     assert!(!listed.contains("exec"), "{listed}");
 }
+
+#[test]
+fn files_that_stay_behind_are_counted_beside_the_session_and_nothing_waits_for_it() {
+    let yard = Yard::new();
+    yard.write("more/one.txt", "one\n");
+    yard.write("more/two.txt", "two\n");
+    let ran = yard.chock(&["exec", "sleep", "1"]).expect(0);
+    assert!(ran.err.contains("2 files are changed or untracked"), "{}", ran.err);
+
+    // A git that never comes to the end of its count is ended with the session.
+    let began = yard.path("began");
+    let shim = format!(
+        "#!/bin/sh\nfor word in \"$@\"; do\n[ \"$word\" = status ] || continue\n\
+         echo $$ >{}; exec sleep 600\ndone\nexec /usr/bin/git \"$@\"\n",
+        began.display()
+    );
+    let bin = yard.path("bin");
+    std::fs::create_dir_all(&bin).expect("a directory");
+    std::fs::write(bin.join("git"), shim).expect("a program");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(bin.join("git"), mode).expect("a mode");
+    let mut command = yard.command(&["exec", "sleep", "1"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    let start = std::time::Instant::now();
+    let output = command.output().expect("an end");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(start.elapsed().as_secs() < 300, "{:?}", start.elapsed());
+    let process = std::fs::read_to_string(&began).expect("the count began");
+    let place = std::path::Path::new("/proc").join(process.trim());
+    assert!(!place.exists(), "{}", place.display());
+}
