@@ -53,7 +53,7 @@ impl Agent<'_> {
                 let retry = Event::Retry(RetryBody { attempt, seconds, reason });
                 unwritten = unwritten.take().or(pen.write(retry).err());
             }
-            if is_seen || matches!(delta, Delta::Waiting { .. }) {
+            if is_seen || matches!(delta, Delta::Waiting { .. } | Delta::Left { .. }) {
                 watcher(Sight::Delta(&delta));
             }
         };

@@ -100,6 +100,11 @@ pub enum Delta {
         /// The provider's reason, in a few words.
         reason: String,
     },
+    /// So much of a wait is left; it comes each second.
+    Left {
+        /// How long, in whole seconds, rounded up.
+        seconds: u64,
+    },
     /// What came before of this reply does not count: it starts anew.
     Restart,
 }

@@ -231,7 +231,10 @@ impl ProviderFault {
     pub fn end_reason(&self) -> EndReason {
         match self {
             Self::Cancelled => EndReason::Cancelled,
-            Self::RateLimited { .. } => EndReason::RateLimited,
+            // What resets by itself is a limit, however far away it is.
+            Self::RateLimited { .. } | Self::OutOfCredit { resets: Some(_), .. } => {
+                EndReason::RateLimited
+            }
             Self::BaseUrl { .. }
             | Self::Client { .. }
             | Self::Credential { .. }
@@ -241,7 +244,7 @@ impl ProviderFault {
             | Self::NotAnApi { .. }
             | Self::Redirect { .. }
             | Self::ContextTooLong { .. }
-            | Self::OutOfCredit { .. }
+            | Self::OutOfCredit { resets: None, .. }
             | Self::Server { .. }
             | Self::Rejected { .. }
             | Self::Interrupted { .. }

@@ -1,6 +1,7 @@
 //! One model behind one server, whatever its wire: tries, waits, and what errors mean.
 
 use std::marker::PhantomData;
+use std::time::{Duration, Instant};
 
 use chock_log::{Cost, Delta, ModelMessage, Stop};
 use reqwest::Response;
@@ -25,6 +26,8 @@ use crate::told::{Meaning, Told};
 const MODELS_BYTES_MAX: usize = 8 << 20;
 /// The most models that are read.
 const MODELS_MAX: usize = 4096;
+/// How often a wait is told of.
+const SECOND: Duration = Duration::from_secs(1);
 
 /// How a context is written and a reply is read.
 pub(crate) trait Wire: 'static {
@@ -196,6 +199,25 @@ impl<W: Wire> Wired<W> {
         Failure::new(fault, again)
     }
 
+    /// Waits, and tells each second how much is left.
+    fn pause(
+        &self,
+        wait: Duration,
+        deltas: &mut dyn FnMut(Delta),
+        cancel: &Cancel,
+    ) -> Result<(), ProviderFault> {
+        let until = Instant::now() + wait;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
+            deltas(Delta::Left { seconds });
+            self.server.run(cancel, async |_| sleep(left.min(SECOND)).await)?;
+        }
+    }
+
     /// Finds the models that a wrong name may have meant, if the server lists any.
     fn near(&self, bearer: &Bearer, cancel: &Cancel) -> Vec<String> {
         let listed =
@@ -306,7 +328,7 @@ impl<W: Wire> Model for Wired<W> {
                     let (attempt, reason) = (told.attempt, told.reason.clone());
                     deltas(Delta::Waiting { seconds: told.seconds, attempt, reason });
                 }
-                self.server.run(cancel, async |_| sleep(wait).await)?;
+                self.pause(wait, deltas, cancel)?;
             }
         }
     }

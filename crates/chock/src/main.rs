@@ -38,6 +38,7 @@ mod issuer;
 mod judge;
 mod kept;
 mod keys;
+mod nearby;
 mod outside;
 mod places;
 mod program;

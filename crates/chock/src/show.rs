@@ -36,6 +36,8 @@ pub(crate) struct Show {
     view: View,
     /// Whether the cursor of standard output stands behind an unfinished line.
     open_line: bool,
+    /// Whether the last line on the screen counts the seconds of a wait down.
+    counting: bool,
     /// Whether the reply's words were shown piece by piece.
     streamed: bool,
     /// Replaces secrets in a reply that comes in pieces, once a session is open.
@@ -54,6 +56,7 @@ impl Show {
             terminal,
             view,
             open_line: false,
+            counting: false,
             streamed: false,
             masking: None,
             redactor: None,
@@ -70,6 +73,7 @@ impl Show {
 
     /// Shows a record that was just written.
     pub(crate) fn record(&mut self, record: &Record, line: &[u8]) {
+        self.stop_counting();
         if self.view == View::Records {
             // A reader that is gone must not end the session: the log has it all.
             let _ = self.terminal.out().write_all(line);
@@ -183,8 +187,27 @@ impl Show {
 
     /// Says something beside the answer.
     pub(crate) fn say(&mut self, weight: Weight, line: &str) {
+        self.stop_counting();
         self.close_line();
         self.terminal.say(weight, line);
+    }
+
+    /// Counts a wait down in the last line of the screen, where one can be drawn.
+    fn count(&mut self, seconds: u64) {
+        if self.view == View::Person && self.terminal.draws() {
+            self.close_line();
+            self.counting = true;
+            let (minutes, rest) = (seconds / 60, seconds % 60);
+            let left =
+                if minutes > 0 { format!("{minutes} min {rest} s") } else { format!("{rest} s") };
+            self.terminal.say_piece(&format!("\r\x1b[2K  {left} left; Ctrl-C ends the wait"));
+        }
+    }
+
+    fn stop_counting(&mut self) {
+        if std::mem::take(&mut self.counting) {
+            self.terminal.take_back_piece();
+        }
     }
 
     fn delta(&mut self, delta: &Delta) {
@@ -205,6 +228,7 @@ impl Show {
                 let line = format!("waiting {seconds} s, then try {attempt}: {reason}");
                 self.say(Weight::Warn, &line);
             }
+            Delta::Left { seconds } => self.count(*seconds),
             Delta::Restart => {
                 let _ = self.masking.as_mut().map(Masking::finish);
                 self.streamed = false;
@@ -218,6 +242,7 @@ impl Show {
         if text.is_empty() {
             return;
         }
+        self.stop_counting();
         self.open_line = !text.ends_with('\n');
         let out = self.terminal.out();
         let _ = out.write_all(visible(text).as_bytes());

@@ -89,9 +89,14 @@ impl Terminal {
         let _ = self.err.flush();
     }
 
+    /// Says whether a line on the screen may be drawn over.
+    pub(crate) fn draws(&self) -> bool {
+        self.can_ask && self.colour_err
+    }
+
     /// Takes the last piece of a line off the screen again; where nothing may be drawn, ends it.
     pub(crate) fn take_back_piece(&mut self) {
-        let piece = if self.can_ask && self.colour_err { "\r\x1b[2K" } else { "\n" };
+        let piece = if self.draws() { "\r\x1b[2K" } else { "\n" };
         self.say_piece(piece);
     }
 

@@ -115,7 +115,11 @@ pub(crate) fn shown(deltas: &[Delta]) -> String {
     let begin = deltas.iter().rposition(|delta| *delta == Delta::Restart).map_or(0, |at| at + 1);
     let words = deltas[begin..].iter().filter_map(|delta| match delta {
         Delta::Text(text) => Some(text.as_str()),
-        Delta::Thinking(_) | Delta::Call(_) | Delta::Waiting { .. } | Delta::Restart => None,
+        Delta::Thinking(_)
+        | Delta::Call(_)
+        | Delta::Waiting { .. }
+        | Delta::Left { .. }
+        | Delta::Restart => None,
     });
     words.collect()
 }
@@ -123,7 +127,11 @@ pub(crate) fn shown(deltas: &[Delta]) -> String {
 pub(crate) fn waits(deltas: &[Delta]) -> Vec<(u64, u32)> {
     let waits = deltas.iter().filter_map(|delta| match delta {
         Delta::Waiting { seconds, attempt, .. } => Some((*seconds, *attempt)),
-        Delta::Text(_) | Delta::Thinking(_) | Delta::Call(_) | Delta::Restart => None,
+        Delta::Text(_)
+        | Delta::Thinking(_)
+        | Delta::Call(_)
+        | Delta::Left { .. }
+        | Delta::Restart => None,
     });
     waits.collect()
 }

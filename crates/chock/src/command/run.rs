@@ -13,6 +13,7 @@ use chock_tools::Shown;
 use crate::exit::{Exit, Failure};
 use crate::found::{self, Found};
 use crate::house::{self, Plan};
+use crate::nearby;
 use crate::program::{Program, new_session};
 use crate::settings::{Consent, Settings};
 use crate::show::{Show, View, usage_words};
@@ -176,7 +177,10 @@ fn prepare(
         max_turns: args.going.max_turns,
     };
     let consent = args.going.accept_project.as_deref().map_or(Consent::Ask, Consent::Digest);
-    let mut settings = Settings::read(program, &project, flags, consent, terminal)?;
+    let mut settings = Settings::read(program, &project, flags.clone(), consent, terminal)?;
+    if settings.effective.person.providers.is_empty() && nearby::offer(program, terminal)? {
+        settings = Settings::read(program, &project, flags, consent, terminal)?;
+    }
     if let Some(session) = &earlier {
         settings.still_bind(session)?;
     }
