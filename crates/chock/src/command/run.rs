@@ -177,10 +177,7 @@ fn prepare(
         max_turns: args.going.max_turns,
     };
     let consent = args.going.accept_project.as_deref().map_or(Consent::Ask, Consent::Digest);
-    let mut settings = Settings::read(program, &project, flags.clone(), consent, terminal)?;
-    if settings.effective.person.providers.is_empty() && nearby::offer(program, terminal)? {
-        settings = Settings::read(program, &project, flags, consent, terminal)?;
-    }
+    let mut settings = configured(program, &project, flags, consent, terminal)?;
     if let Some(session) = &earlier {
         settings.still_bind(session)?;
     }
@@ -219,6 +216,21 @@ fn prepare(
         asks: terminal.can_ask && !args.json,
     };
     Ok(Prepared { project, plan })
+}
+
+/// Reads the settings, and once more when a person with none took what was offered.
+fn configured(
+    program: &Program,
+    project: &chock_workspace::Project,
+    flags: Flags,
+    consent: Consent<'_>,
+    terminal: &mut Terminal,
+) -> Result<Settings, Failure> {
+    let settings = Settings::read(program, project, flags.clone(), consent, terminal)?;
+    if settings.effective.person.providers.is_empty() && nearby::offer(program, terminal)? {
+        return Settings::read(program, project, flags, consent, terminal);
+    }
+    Ok(settings)
 }
 
 /// Refuses to go on with a session that owes nothing, before anything is started.
