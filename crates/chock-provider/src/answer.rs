@@ -31,6 +31,34 @@ pub(crate) enum Answer {
     Document(String),
 }
 
+/// What an answer says of a reply.
+#[derive(Debug)]
+pub(crate) enum Said<'a> {
+    /// All of it, in one document.
+    Whole(&'a str),
+    /// The data of one event.
+    Event(&'a str),
+}
+
+/// Has each thing that an answer says taken, until the taker has seen the wire's last event.
+pub(crate) async fn each(
+    server: &Server,
+    response: Response,
+    mut take: impl FnMut(Said<'_>) -> Result<bool, Refusal>,
+) -> Result<(), Refusal> {
+    let mut events = match open(server, response).await? {
+        Answer::Document(text) => return take(Said::Whole(&text)).map(drop),
+        Answer::Events(events) => events,
+    };
+    while let Some(next) = events.next(server).await? {
+        if take(Said::Event(&next.data))? {
+            events.drain().await;
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// The events of an answer.
 #[derive(Debug)]
 pub(crate) struct Events {

@@ -9,7 +9,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::answer::{self, Answer};
+use crate::answer::{self, Said};
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Pass};
 use crate::gist::{Excess, Gist};
@@ -76,23 +76,15 @@ impl Wire for Items {
         deltas: &mut dyn FnMut(Delta),
     ) -> Result<Gist, Refusal> {
         let mut gathering = Gathering::default();
-        let excess = |Excess { what, max }| server.too_large(what, max);
-        match answer::open(server, response).await? {
-            Answer::Document(text) => {
-                let whole = document(server, bearer, &text)?;
-                gathering.whole(whole, deltas).map_err(excess)?;
-            }
-            Answer::Events(mut events) => {
-                while let Some(next) = events.next(server).await? {
-                    let event = event(server, bearer, &next.data)?;
-                    gathering.take(event, deltas).map_err(excess)?;
-                    if gathering.is_ended() {
-                        events.drain().await;
-                        break;
-                    }
-                }
-            }
-        }
+        let take = |said: Said<'_>| {
+            let taken = match said {
+                Said::Whole(text) => gathering.whole(document(server, bearer, text)?, deltas),
+                Said::Event(text) => gathering.take(event(server, bearer, text)?, deltas),
+            };
+            taken.map_err(|Excess { what, max }| server.too_large(what, max))?;
+            Ok(gathering.is_ended())
+        };
+        answer::each(server, response, take).await?;
         gathering.finish(ids).ok_or_else(|| server.cut_short().into())
     }
 }

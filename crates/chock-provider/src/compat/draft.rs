@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::compat::calls::{CallPiece, Calls, Draft, Taken};
-use crate::gist::{CALLS_MAX, Excess, Gist, REPLY_BYTES_MAX};
+use crate::gist::{CALLS_MAX, Counted, Excess, Gist, InputDetails, OutputDetails, REPLY_BYTES_MAX};
 use crate::ids::Ids;
 
 /// One event of a stream, or a whole answer.
@@ -47,19 +47,6 @@ struct Usage {
     completion_tokens: Option<u64>,
     prompt_tokens_details: Option<InputDetails>,
     completion_tokens_details: Option<OutputDetails>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct InputDetails {
-    cached_tokens: Option<u64>,
-    cache_write_tokens: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct OutputDetails {
-    reasoning_tokens: Option<u64>,
 }
 
 /// A reply as far as it has come.
@@ -203,22 +190,13 @@ fn parts(gathered: Vec<Gathered>, calls: Calls, mut ids: Ids) -> Vec<Part> {
 
 fn tokens(usage: Value) -> Option<Tokens> {
     let usage: Usage = serde_json::from_value(usage).ok()?;
-    let input = usage.prompt_tokens.unwrap_or(0);
-    let output = usage.completion_tokens.unwrap_or(0);
-    if input == 0 && output == 0 {
-        return None;
-    }
-    let details = usage.prompt_tokens_details.unwrap_or_default();
-    let cache_read = details.cached_tokens.unwrap_or(0).min(input);
-    let cache_write = details.cache_write_tokens.unwrap_or(0).min(input - cache_read);
-    let reasoning = usage.completion_tokens_details.and_then(|details| details.reasoning_tokens);
-    Some(Tokens {
-        input: input - cache_read - cache_write,
-        cache_read,
-        cache_write,
-        output,
-        reasoning: reasoning.unwrap_or(0).min(output),
-    })
+    let counted = Counted {
+        input: usage.prompt_tokens,
+        input_details: usage.prompt_tokens_details,
+        output: usage.completion_tokens,
+        output_details: usage.completion_tokens_details,
+    };
+    counted.tokens()
 }
 
 /// Reads words that are a text, or a list of parts with texts.

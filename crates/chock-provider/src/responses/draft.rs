@@ -4,7 +4,7 @@ use chock_log::{Delta, Part, Stop, Thinking, Tokens, ToolCall};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::gist::{CALLS_MAX, Excess, Gist, REPLY_BYTES_MAX};
+use crate::gist::{CALLS_MAX, Counted, Excess, Gist, InputDetails, OutputDetails, REPLY_BYTES_MAX};
 use crate::ids::Ids;
 
 /// One event of a stream. What is not known is passed by.
@@ -46,19 +46,6 @@ struct Usage {
     input_tokens_details: Option<InputDetails>,
     output_tokens: Option<u64>,
     output_tokens_details: Option<OutputDetails>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct InputDetails {
-    cached_tokens: Option<u64>,
-    cache_write_tokens: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct OutputDetails {
-    reasoning_tokens: Option<u64>,
 }
 
 /// A reply as far as it has come.
@@ -294,20 +281,11 @@ fn weight(value: &Value) -> usize {
 
 fn tokens(usage: Value) -> Option<Tokens> {
     let usage: Usage = serde_json::from_value(usage).ok()?;
-    let input = usage.input_tokens.unwrap_or(0);
-    let output = usage.output_tokens.unwrap_or(0);
-    if input == 0 && output == 0 {
-        return None;
-    }
-    let details = usage.input_tokens_details.unwrap_or_default();
-    let cache_read = details.cached_tokens.unwrap_or(0).min(input);
-    let cache_write = details.cache_write_tokens.unwrap_or(0).min(input - cache_read);
-    let reasoning = usage.output_tokens_details.and_then(|details| details.reasoning_tokens);
-    Some(Tokens {
-        input: input - cache_read - cache_write,
-        cache_read,
-        cache_write,
-        output,
-        reasoning: reasoning.unwrap_or(0).min(output),
-    })
+    let counted = Counted {
+        input: usage.input_tokens,
+        input_details: usage.input_tokens_details,
+        output: usage.output_tokens,
+        output_details: usage.output_tokens_details,
+    };
+    counted.tokens()
 }
