@@ -30,6 +30,21 @@ pub struct Provider {
     pub place: Place,
 }
 
+impl Provider {
+    /// What a token costs, when the person said so.
+    #[must_use]
+    pub fn price(&self) -> Option<&Price> {
+        match &self.kind {
+            ProviderKind::OpenaiCompat(compat) | ProviderKind::Aiand(compat) => {
+                compat.price.as_ref()
+            }
+            ProviderKind::Anthropic(messages) => messages.price.as_ref(),
+            ProviderKind::Openai(responses) => responses.price.as_ref(),
+            ProviderKind::Scripted { .. } => None,
+        }
+    }
+}
+
 /// How a provider is spoken to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProviderKind {

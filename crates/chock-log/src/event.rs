@@ -13,8 +13,8 @@ use crate::record::Seq;
 use crate::usage::{Cost, Tokens};
 
 pub use course::{
-    CompactionBody, EndReason, EndedBody, NoticeBody, PlanBody, PlanStatus, PlanStep, RetryBody,
-    TitleBody,
+    CompactionBody, EndReason, EndedBody, LearnedBody, NoticeBody, PlanBody, PlanStatus, PlanStep,
+    RetryBody, TitleBody,
 };
 
 macro_rules! events {
@@ -113,6 +113,8 @@ events! {
     Title(TitleBody) = "title.set",
     /// Older turns were replaced by a summary.
     Compaction(CompactionBody) = "compaction",
+    /// A server told what one of its models takes and costs.
+    Learned(LearnedBody) = "model.learned",
     /// A request waited and was sent again.
     Retry(RetryBody) = "retry",
     /// Chock told the model a fact.

@@ -60,6 +60,10 @@ impl Session {
                 // It counted a request that is sent no more.
                 self.last_input = None;
             }
+            Event::Learned(body) => {
+                let model = (body.provider.clone(), body.model.clone());
+                self.learned.insert(model, body.clone());
+            }
             Event::Notice(body) => self.absorb_notice(record, body),
             Event::Ended(body) => self.ended = Some(body.clone()),
             Event::Promise(body) => self.absorb_promise(body),

@@ -255,7 +255,8 @@ impl Carrying {
             | Event::Snapshot(_)
             | Event::DiffReviewed(_)
             | Event::Plan(_)
-            | Event::Title(_) => Some(event),
+            | Event::Title(_)
+            | Event::Learned(_) => Some(event),
             Event::Undone(body) => body
                 .done
                 // The approval is a record of the parent's.

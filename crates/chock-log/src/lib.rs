@@ -51,10 +51,10 @@ pub use courier::{AuditGap, Courier};
 pub use error::LogError;
 pub use event::{
     AnswerBody, AskedBody, CarriedBody, CommitsBody, CompactionBody, ConfigBody, DiffReviewedBody,
-    EndReason, EndedBody, Event, FinishedBody, ForkBody, Grounds, NoticeBody, PlanBody, PlanStatus,
-    PlanStep, PromiseBody, RetryBody, ReviewVerdict, ReviewedBody, ReviewedFile, SnapshotBody,
-    StartBody, StartedBody, TaskFinishedBody, TaskStartedBody, TitleBody, UsageBody, UserBody,
-    WidenedBody, WorkspaceBody,
+    EndReason, EndedBody, Event, FinishedBody, ForkBody, Grounds, LearnedBody, NoticeBody,
+    PlanBody, PlanStatus, PlanStep, PromiseBody, RetryBody, ReviewVerdict, ReviewedBody,
+    ReviewedFile, SnapshotBody, StartBody, StartedBody, TaskFinishedBody, TaskStartedBody,
+    TitleBody, UsageBody, UserBody, WidenedBody, WorkspaceBody,
 };
 pub use fork::{Branch, BranchFault, Hang, KeptTurn};
 pub use id::SessionId;
@@ -72,6 +72,6 @@ pub use session::{Entry, OpenApproval, Session, State, Told, Unheard};
 pub use sshsig::SignatureFault;
 pub use storage::{FileStorage, Storage};
 pub use task::{Task, TaskState};
-pub use usage::{Cost, Tokens};
+pub use usage::{Cost, Price, Tokens};
 pub use verify::{Checked, Verdict, check, verify};
 pub use writer::{LOG_BYTES_MAX, Pen};

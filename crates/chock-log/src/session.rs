@@ -6,8 +6,8 @@ use chock_policy::Ratchet;
 use jiff::Timestamp;
 
 use crate::event::{
-    CarriedBody, CompactionBody, ConfigBody, DiffReviewedBody, EndedBody, ForkBody, PlanBody,
-    SnapshotBody, StartBody, WorkspaceBody,
+    CarriedBody, CompactionBody, ConfigBody, DiffReviewedBody, EndedBody, ForkBody, LearnedBody,
+    PlanBody, SnapshotBody, StartBody, WorkspaceBody,
 };
 use crate::fork::KeptTurn;
 use crate::message::{ModelMessage, ToolCall};
@@ -128,6 +128,8 @@ pub struct Session {
     pub compaction: Option<CompactionBody>,
     /// The record of the last compaction.
     pub compacted: Option<Seq>,
+    /// What servers told of their models, by provider and model.
+    pub learned: BTreeMap<(String, String), LearnedBody>,
     /// Pictures that the person showed, by the record of the words they belong to.
     pub pictures: BTreeMap<Seq, Vec<Picture>>,
     /// When each fact was last told the model, by the fact's word.

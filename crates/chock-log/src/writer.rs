@@ -227,6 +227,7 @@ fn is_last_word(event: &Event) -> bool {
         | Event::Plan(_)
         | Event::Title(_)
         | Event::Compaction(_)
+        | Event::Learned(_)
         | Event::Retry(_)
         | Event::Notice(_)
         | Event::Unknown { .. } => false,

@@ -137,7 +137,20 @@ pub enum ProviderFault {
         message: String,
     },
 
-    /// The server failed or is overloaded, after all tries.
+    /// The server has more to do than it can, after all tries.
+    #[error("`{provider}` is overloaded{}, after {tries} tries: {message}", status_of(*.status))]
+    Overloaded {
+        /// The provider's row.
+        provider: String,
+        /// The status; 0 when it was told inside a reply.
+        status: u16,
+        /// How often the request was sent.
+        tries: u32,
+        /// The server's words.
+        message: String,
+    },
+
+    /// The server failed, after all tries.
     #[error("`{provider}` failed (status {status}) in {tries} tries: {message}")]
     Server {
         /// The provider's row.
@@ -226,15 +239,21 @@ pub enum ProviderFault {
 }
 
 impl ProviderFault {
+    /// Says whether another model may be asked in the place of this one: its server is overloaded.
+    #[must_use]
+    pub fn is_overload(&self) -> bool {
+        matches!(self, Self::Overloaded { .. })
+    }
+
     /// Names the reason that a session ends with after this fault.
     #[must_use]
     pub fn end_reason(&self) -> EndReason {
         match self {
             Self::Cancelled => EndReason::Cancelled,
             // What resets by itself is a limit, however far away it is.
-            Self::RateLimited { .. } | Self::OutOfCredit { resets: Some(_), .. } => {
-                EndReason::RateLimited
-            }
+            Self::RateLimited { .. }
+            | Self::Overloaded { .. }
+            | Self::OutOfCredit { resets: Some(_), .. } => EndReason::RateLimited,
             Self::BaseUrl { .. }
             | Self::Client { .. }
             | Self::Credential { .. }
@@ -263,6 +282,10 @@ fn nearest(near: &[String]) -> String {
         return String::new();
     }
     format!(" (nearest: {})", near.join(", "))
+}
+
+fn status_of(status: u16) -> String {
+    if status == 0 { String::new() } else { format!(" (status {status})") }
 }
 
 fn resets_in(resets: Option<Duration>) -> String {

@@ -104,7 +104,7 @@ impl Server {
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
         let request = request.header(ACCEPT, "text/event-stream, application/json");
         let sent = timeout(self.connect + self.idle, request.send()).await;
-        self.good(url, bearer, sent.map_err(|_| self.silent())?).await
+        self.good(url, bearer, sent.map_err(|_| self.silent(self.idle))?).await
     }
 
     /// Fetches a small document.
@@ -128,7 +128,7 @@ impl Server {
             }
             Ok(body)
         };
-        timeout(LIST_WAIT_MAX, fetch).await.map_err(|_| self.silent())?
+        timeout(LIST_WAIT_MAX, fetch).await.map_err(|_| self.silent(LIST_WAIT_MAX))?
     }
 
     /// Reads the next bytes of an answer into `bytes`; `false` is its orderly end.
@@ -138,7 +138,8 @@ impl Server {
         bytes: &mut Vec<u8>,
     ) -> Result<bool, Failure> {
         let chunk = timeout(self.idle, response.chunk()).await;
-        let chunk = chunk.map_err(|_| self.silent())?.map_err(|source| self.cut(source))?;
+        let chunk =
+            chunk.map_err(|_| self.silent(self.idle))?.map_err(|source| self.cut(source))?;
         bytes.clear();
         bytes.extend_from_slice(chunk.as_deref().unwrap_or_default());
         Ok(chunk.is_some())
@@ -162,8 +163,8 @@ impl Server {
         Failure::new(ProviderFault::TooLarge { provider, what, max }, Again::Never)
     }
 
-    fn silent(&self) -> Failure {
-        let (provider, idle) = (self.provider.clone(), self.idle);
+    fn silent(&self, idle: Duration) -> Failure {
+        let provider = self.provider.clone();
         Failure::new(ProviderFault::Silent { provider, idle }, Again::Never)
     }
 

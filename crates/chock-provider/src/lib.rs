@@ -29,6 +29,7 @@ mod gist;
 mod history;
 mod http;
 mod ids;
+mod listing;
 mod messages;
 mod model;
 mod nearest;
@@ -45,8 +46,8 @@ pub use cancel::Cancel;
 pub use compat::OpenaiCompat;
 pub use context::{Context, Message, Picture};
 pub use endpoint::{
-    Credentials, CredentialsFault, Endpoint, NoCredentials, OutputLimit, Pass, Patience, Price,
-    Quirks, ReasoningReplay, SystemRole, ToolStreaming, UsageRequest,
+    Credentials, CredentialsFault, Endpoint, NoCredentials, OutputLimit, Pass, Patience, Quirks,
+    ReasoningReplay, SystemRole, ToolStreaming, UsageRequest,
 };
 pub use fault::ProviderFault;
 pub use messages::Anthropic;

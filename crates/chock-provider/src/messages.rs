@@ -31,6 +31,11 @@ const VERSION: &str = "2023-06-01";
 impl Wire for Messages {
     const PATH: &'static str = "/messages";
 
+    /// Without a limit, the server tells of 20.
+    fn models(_endpoint: &Endpoint) -> &'static str {
+        "/models?limit=1000"
+    }
+
     /// The oldest version has the key in a header of its own; later ones as a bearer.
     fn bearer(endpoint: &Endpoint, pass: Option<Pass>, _conversation: &str) -> Bearer {
         let secret = pass.map(|pass| pass.secret);

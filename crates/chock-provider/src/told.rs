@@ -137,6 +137,15 @@ impl Told {
         }
     }
 
+    /// Says whether the server has more to do than it can, so that another may be asked instead.
+    pub(crate) fn is_overload(&self) -> bool {
+        let coded = |part: &str| self.codes.iter().any(|code| code.contains(part));
+        matches!(self.status, 503 | 529)
+            || coded("overloaded")
+            || coded("slow_down")
+            || (self.status == 0 && self.message.to_lowercase().contains("overloaded"))
+    }
+
     /// Tells whether words about the request can be meant.
     fn is_about_the_request(&self) -> bool {
         // llama.cpp and some gateways answer 500 to a request that is too long.
@@ -222,11 +231,17 @@ const REFUSED_CODES: &[&str] =
 const KEY_CODES: &[&str] =
     &["invalid_api_key", "authentication_error", "permission_error", "invalid_authentication"];
 
+const NO_MODEL_WORDS: &[&str] = &[
+    "does not exist",
+    "not found",
+    "not a valid model",
+    "unknown model",
+    "no such model",
+    "model is not supported",
+];
+
 fn says_no_model(words: &str) -> bool {
-    words.contains("model")
-        && ["does not exist", "not found", "not a valid model", "unknown model", "no such model"]
-            .iter()
-            .any(|phrase| words.contains(phrase))
+    words.contains("model") && NO_MODEL_WORDS.iter().any(|phrase| words.contains(phrase))
 }
 
 /// Finds when a used-up account has something again.
@@ -344,6 +359,11 @@ mod tests {
                 OutOfCredit,
             ),
             (400, r#"{"detail":"Stream must be set to true"}"#, Rejected),
+            (
+                400,
+                r#"{"detail":"The 'x' model is not supported when using Codex with a ChatGPT account."}"#,
+                NoSuchModel,
+            ),
             // pages and odd answers
             (502, "<html><h1>502 Bad Gateway</h1></html>", Failed),
             (403, "<!DOCTYPE html><title>Just a moment...</title>", NotAnApi),

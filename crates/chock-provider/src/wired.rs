@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use chock_log::{Cost, Delta, ModelMessage, Stop};
 use reqwest::Response;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::sleep;
@@ -17,15 +16,12 @@ use crate::fault::ProviderFault;
 use crate::gist::Gist;
 use crate::http::{Bearer, Refusal, Server};
 use crate::ids::Ids;
+use crate::listing::list;
 use crate::model::{Listed, Model, Reply};
 use crate::nearest::nearest;
 use crate::retry::{Again, Course, Failure, Next};
 use crate::told::{Meaning, Told};
 
-/// The most bytes of a list of models. The longest seen, of 400 models, has 700 KB.
-const MODELS_BYTES_MAX: usize = 8 << 20;
-/// The most models that are read.
-const MODELS_MAX: usize = 4096;
 /// How often a wait is told of.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -94,18 +90,6 @@ impl<W: Wire> Wired<W> {
         Ok(Self { endpoint, credentials, server, wire: PhantomData })
     }
 
-    /// Lists the models that the server offers, at most 4096.
-    ///
-    /// # Errors
-    ///
-    /// As for a reply; nothing is tried twice.
-    pub(crate) fn models(&self, cancel: &Cancel) -> Result<Vec<Listed>, ProviderFault> {
-        let listed = self.let_in("", cancel, 1, |bearer| {
-            self.server.run(cancel, async |server| list::<W>(server, &self.endpoint, bearer).await)
-        });
-        listed.map_err(Failure::fault)
-    }
-
     /// Makes a request with the credential, and once more with a renewed one when the server
     /// refuses it.
     fn let_in<T>(
@@ -168,6 +152,7 @@ impl<W: Wire> Wired<W> {
         let provider = self.endpoint.provider.clone();
         let reason = told.reason();
         let (meaning, limit) = (told.meaning(), told.context_limit());
+        let is_overload = meaning == Meaning::Failed && told.is_overload();
         let Told { url, status, message, wait, retry, page, .. } = told;
         let fault = match meaning {
             Meaning::Key => ProviderFault::Key { provider, status, message },
@@ -181,6 +166,9 @@ impl<W: Wire> Wired<W> {
             Meaning::NotAnApi => {
                 let answer = if page { "an HTML page" } else { "something else" };
                 ProviderFault::NotAnApi { url, status, answer }
+            }
+            Meaning::Failed if is_overload => {
+                ProviderFault::Overloaded { provider, status, tries, message }
             }
             Meaning::Failed | Meaning::Rejected | Meaning::Refused if status == 0 => {
                 ProviderFault::Interrupted { provider, message }
@@ -264,18 +252,6 @@ macro_rules! model_of {
             ) -> Result<Self, $crate::ProviderFault> {
                 $crate::wired::Wired::new(endpoint, credentials).map(Self)
             }
-
-            /// Lists the models that the server offers, at most 4096.
-            ///
-            /// # Errors
-            ///
-            /// As for a reply; nothing is tried twice.
-            pub fn models(
-                &self,
-                cancel: &$crate::Cancel,
-            ) -> Result<Vec<$crate::Listed>, $crate::ProviderFault> {
-                self.0.models(cancel)
-            }
         }
 
         impl $crate::Model for $name {
@@ -290,6 +266,17 @@ macro_rules! model_of {
 
             fn context_tokens(&self) -> Option<u64> {
                 self.0.context_tokens()
+            }
+
+            fn models(
+                &self,
+                cancel: &$crate::Cancel,
+            ) -> Result<Vec<$crate::Listed>, $crate::ProviderFault> {
+                self.0.models(cancel)
+            }
+
+            fn learn(&mut self, listed: &$crate::Listed) {
+                self.0.learn(listed);
             }
         }
     };
@@ -336,6 +323,19 @@ impl<W: Wire> Model for Wired<W> {
     fn context_tokens(&self) -> Option<u64> {
         self.endpoint.context_tokens
     }
+
+    fn models(&self, cancel: &Cancel) -> Result<Vec<Listed>, ProviderFault> {
+        let listed = self.let_in("", cancel, 1, |bearer| {
+            self.server.run(cancel, async |server| list::<W>(server, &self.endpoint, bearer).await)
+        });
+        listed.map_err(Failure::fault)
+    }
+
+    fn learn(&mut self, listed: &Listed) {
+        let endpoint = &mut self.endpoint;
+        endpoint.context_tokens = endpoint.context_tokens.or(listed.context_tokens);
+        endpoint.price = endpoint.price.take().or_else(|| listed.price.clone());
+    }
 }
 
 /// Reads one piece of an answer, called `what`.
@@ -362,46 +362,6 @@ pub(crate) fn told_in(bearer: &Bearer, text: &str) -> Refusal {
 fn refused(told: Told) -> Gist {
     let (category, explanation) = (told.codes.into_iter().next(), Some(told.message));
     Gist { parts: Vec::new(), stop: Stop::Refused { category, explanation }, tokens: None }
-}
-
-/// The rows of `GET /models`, in the fields of several servers.
-#[derive(Debug, Deserialize)]
-struct Models {
-    #[serde(alias = "models")]
-    data: Vec<Row>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Row {
-    #[serde(alias = "slug")]
-    id: String,
-    #[serde(default)]
-    context_window: Option<u64>,
-    #[serde(default)]
-    context_length: Option<u64>,
-    #[serde(default)]
-    max_model_len: Option<u64>,
-    #[serde(default)]
-    max_input_tokens: Option<u64>,
-}
-
-async fn list<W: Wire>(
-    server: &Server,
-    endpoint: &Endpoint,
-    bearer: &Bearer,
-) -> Result<Vec<Listed>, Refusal> {
-    let body = server.get(W::models(endpoint), bearer, MODELS_BYTES_MAX).await?;
-    let models: Models = serde_json::from_slice(&body)
-        .map_err(|_| server.malformed("its list of models is none"))?;
-    let rows = models.data.into_iter().take(MODELS_MAX).map(|row| Listed {
-        name: row.id,
-        context_tokens: row
-            .context_window
-            .or(row.context_length)
-            .or(row.max_model_len)
-            .or(row.max_input_tokens),
-    });
-    Ok(rows.collect())
 }
 
 /// Returns a number that is evenly spread over 0 to 1.

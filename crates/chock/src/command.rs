@@ -12,6 +12,7 @@ pub(crate) mod fill;
 pub(crate) mod fork;
 pub(crate) mod login;
 pub(crate) mod logout;
+pub(crate) mod models;
 pub(crate) mod policy;
 pub(crate) mod review;
 pub(crate) mod run;
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     Workspace(workspace::WorkspaceArgs),
     /// Show what fills the conversation of a session
     Context(fill::FillArgs),
+    /// Show the models that can be chosen, with their context and price
+    Models(models::ModelsArgs),
     /// Show what sessions used, in tokens and money
     Usage(usage::UsageArgs),
     /// Show every setting in force and where it comes from

@@ -37,6 +37,7 @@ use crate::handback::{self, Bench};
 use crate::instructions::{self, Told};
 use crate::kept;
 use crate::keys;
+use crate::lesson::{self, Lesson};
 use crate::program::{Program, clock};
 use crate::reviewer::{MakeModel, ModelReviewer};
 use crate::settings::Settings;
@@ -58,6 +59,8 @@ pub(crate) struct Plan {
     pub(crate) model: Box<dyn Model>,
     pub(crate) provider: String,
     pub(crate) model_name: String,
+    /// What is being asked of the model's server.
+    pub(crate) lesson: Option<Lesson>,
     pub(crate) settings: Settings,
     /// Whether the session starts from uncommitted work.
     pub(crate) allow_dirty: bool,
@@ -159,13 +162,10 @@ fn start_and_run(
         named: Some(named),
     };
     begin(&pen, &beginning, &site)?;
-    let stop = Stop {
-        model: chock_provider::Cancel::new(),
-        call: chock_tools::Cancel::new()
-            .map_err(|fault| Failure::start(format!("no descriptor is left: {fault}")))?,
-    };
-    signals::listen(stop.clone())
-        .map_err(|fault| Failure::start(format!("cannot listen for signals: {fault}")))?;
+    let stop = stoppable()?;
+    let names = (plan.provider.as_str(), plan.model_name.as_str());
+    lesson::learn(&pen, plan.lesson.take(), names, plan.model.as_mut())
+        .map_err(|fault| unflushed(&fault))?;
     let control_place = plan.found.control();
     let board = Board::default();
     let people = people(program, project, &plan, (show, &stop, &board))?;
@@ -190,6 +190,18 @@ fn start_and_run(
     // The log has its owner until the agent is gone: another owner's socket is never removed.
     drop(control);
     Ok(finish)
+}
+
+/// Makes what stops the run, and has signals trigger it.
+fn stoppable() -> Result<Stop, Failure> {
+    let stop = Stop {
+        model: chock_provider::Cancel::new(),
+        call: chock_tools::Cancel::new()
+            .map_err(|fault| Failure::start(format!("no descriptor is left: {fault}")))?,
+    };
+    signals::listen(stop.clone())
+        .map_err(|fault| Failure::start(format!("cannot listen for signals: {fault}")))?;
+    Ok(stop)
 }
 
 /// The two ends of an open log, and what stops the run that writes it.

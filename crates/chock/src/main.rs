@@ -38,6 +38,7 @@ mod issuer;
 mod judge;
 mod kept;
 mod keys;
+mod lesson;
 mod nearby;
 mod outside;
 mod places;
@@ -119,6 +120,7 @@ fn obey(words: Words) -> (Option<Terminal>, Result<Exit, Failure>) {
         Command::Redo(args) => command::undo::run(&program, &mut terminal, (args, Direction::Redo)),
         Command::Workspace(args) => command::workspace::run(&program, &mut terminal, args),
         Command::Context(args) => command::fill::run(&program, &mut terminal, args),
+        Command::Models(args) => command::models::run(&program, &mut terminal, args),
         Command::Usage(args) => command::usage::run(&program, &mut terminal, args),
         Command::Config(args) => command::config::run(&program, &mut terminal, args),
         Command::Login(args) => command::login::run(&program, &mut terminal, args),

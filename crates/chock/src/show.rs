@@ -126,6 +126,7 @@ impl Show {
             | Event::DiffReviewed(_)
             | Event::Applied(_)
             | Event::Undone(_)
+            | Event::Learned(_)
             | Event::Retry(_)
             | Event::Notice(_)
             | Event::Ended(_)

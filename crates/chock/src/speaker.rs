@@ -43,12 +43,29 @@ pub(crate) fn reviewer(places: &Places, settings: &Settings) -> Result<Speaker, 
 }
 
 fn chosen(places: &Places, settings: &Settings, flags: &Flags) -> Result<Speaker, Failure> {
-    let Settings { effective, .. } = settings;
-    let config = &places.config;
-    let choice = Choice::of(&effective.person, flags).map_err(|fault| {
-        Failure::start(format!("{fault} ({})", config.join("config.zon").display()))
+    let person = &settings.effective.person;
+    let choice = Choice::of(person, flags).map_err(|fault| {
+        Failure::start(format!("{fault} ({})", places.config.join("config.zon").display()))
     })?;
-    let (row, name) = (choice.provider.value, choice.model.value);
+    prepared(places, person, choice.provider.value, choice.model.value)
+}
+
+/// Prepares a row without a model, to list its server's.
+pub(crate) fn of_row(
+    places: &Places,
+    person: &Person,
+    row: &Provider,
+) -> Result<Box<dyn Model>, Failure> {
+    prepared(places, person, row.clone(), String::new()).map(|speaker| speaker.model)
+}
+
+fn prepared(
+    places: &Places,
+    person: &Person,
+    row: Provider,
+    name: String,
+) -> Result<Speaker, Failure> {
+    let config = &places.config;
     match &row.kind {
         ProviderKind::Scripted { script } => {
             let path = script.resolve(config, places.home.as_deref());
@@ -62,25 +79,25 @@ fn chosen(places: &Places, settings: &Settings, flags: &Flags) -> Result<Speaker
         ProviderKind::OpenaiCompat(compat) | ProviderKind::Aiand(compat) => {
             let endpoint = endpoint(&row.name, &name, row.context_tokens, compat);
             let lend = |pass| provider::OpenaiCompat::new(endpoint, Box::new(Lent(pass)));
-            spoken(places, settings, (row.name, name), lend)
+            spoken(places, person, (row.name, name), lend)
         }
         ProviderKind::Anthropic(messages) => {
             let endpoint = messages_endpoint(&row.name, &name, row.context_tokens, messages);
             let lend = |pass| provider::Anthropic::new(endpoint, Box::new(Lent(pass)));
-            spoken(places, settings, (row.name, name), lend)
+            spoken(places, person, (row.name, name), lend)
         }
-        ProviderKind::Openai(responses) => answering(places, settings, (&row, name), responses),
+        ProviderKind::Openai(responses) => answering(places, person, (&row, name), responses),
     }
 }
 
 /// Prepares a model that speaks Responses: with a key, or with the account that is signed in.
 fn answering(
     places: &Places,
-    settings: &Settings,
+    person: &Person,
     (row, name): (&Provider, String),
     responses: &Responses,
 ) -> Result<Speaker, Failure> {
-    let stored = lent(&settings.effective.person, &row.name, places)?;
+    let stored = lent(person, &row.name, places)?;
     let (endpoint, credentials, lent): (_, Box<dyn Credentials>, _) = match stored {
         None => return Err(signed_out(&row.name)),
         Some(Stored::Key(key)) => {
@@ -102,12 +119,12 @@ fn answering(
 /// Lends a model the credential of its row.
 fn spoken<M: Model + 'static>(
     places: &Places,
-    settings: &Settings,
+    person: &Person,
     names: (String, String),
     lend: impl FnOnce(Option<Pass>) -> Result<M, ProviderFault>,
 ) -> Result<Speaker, Failure> {
     let (provider, name) = names;
-    let token = credential(&settings.effective.person, &provider, places)?;
+    let token = credential(person, &provider, places)?;
     let lent = token.iter().map(|token| token.expose_secret().to_owned()).collect();
     let model = lend(token.map(Pass::from)).map_err(|fault| Failure::because(&fault))?;
     Ok(Speaker { model: Box::new(model), provider, name, lent })
@@ -209,8 +226,8 @@ fn account_endpoint(row: &Provider, model: &str, responses: &Responses) -> Endpo
     }
 }
 
-fn price(price: &Price) -> provider::Price {
-    provider::Price {
+pub(crate) fn price(price: &Price) -> chock_log::Price {
+    chock_log::Price {
         currency: price.currency.clone(),
         input: price.input,
         cache_read: price.cache_read,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::Seq;
+use crate::usage::Price;
 
 /// Body of `plan.updated`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -54,6 +55,21 @@ pub struct CompactionBody {
     /// The model that wrote the summary; empty when Chock did.
     #[serde(default)]
     pub written_by: String,
+}
+
+/// Body of `model.learned`: what nobody's configuration says of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LearnedBody {
+    /// The provider's row.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+    /// How many tokens a request and its reply may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
+    /// What it costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
 }
 
 /// Body of `retry`.

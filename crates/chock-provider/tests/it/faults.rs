@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use chock_log::EndReason;
-use chock_provider::{Cancel, Endpoint, OpenaiCompat, ProviderFault};
+use chock_provider::{Cancel, Endpoint, Model, OpenaiCompat, ProviderFault};
 
 use crate::bench::{KEY, Key, ask, context, endpoint, model, waits};
 use crate::fake::Fake;
@@ -84,10 +84,17 @@ fn an_empty_account_is_not_tried_again() {
 
 #[test]
 fn a_server_that_keeps_failing_is_reported_with_its_tries() {
-    let fake = faulty(r#"{"kind": "server_error", "status": 503}"#);
+    let fake = faulty(r#"{"kind": "server_error", "status": 502}"#);
     let (fault, words) = fault(endpoint(&fake.base_url()));
-    assert!(matches!(fault, ProviderFault::Server { status: 503, tries: 6, .. }), "{fault:?}");
-    assert_eq!(words, "`test` failed (status 503) in 6 tries: Internal server error");
+    assert!(matches!(fault, ProviderFault::Server { status: 502, tries: 6, .. }), "{fault:?}");
+    assert_eq!(words, "`test` failed (status 502) in 6 tries: Internal server error");
+    assert!(!fault.is_overload());
+
+    for kind in [r#"{"kind": "server_error", "status": 503}"#, r#"{"kind": "overloaded"}"#] {
+        let (fault, words) = self::fault(endpoint(&faulty(kind).base_url()));
+        assert!(fault.is_overload() && words.starts_with("`test` is overloaded (status 503)"));
+        assert_eq!(fault.end_reason(), EndReason::RateLimited);
+    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::net::TcpStream;
 
-use chock_log::{Cost, Stop, Tokens};
-use chock_provider::{Price, ProviderFault, Reply};
+use chock_log::{Cost, Price, Stop, Tokens};
+use chock_provider::{ProviderFault, Reply};
 
 use crate::bench::{KEY, ask, context, endpoint, model, waits};
 use crate::raw::{Answering, DONE, FINISH, Raw, WORDS, bytes, events};
@@ -248,7 +248,7 @@ fn what_a_server_sends_is_bounded() {
 fn a_server_may_say_whether_to_try_again() {
     let busy = |retry| bytes("503 Busy", &[retry], "{}");
     let fault = reply(vec![busy("x-should-retry: false"), events(FINISH)]).unwrap_err();
-    assert!(matches!(fault, ProviderFault::Server { tries: 1, .. }), "{fault:?}");
+    assert!(matches!(fault, ProviderFault::Overloaded { tries: 1, .. }), "{fault:?}");
     let odd = bytes("418 Odd", &["x-should-retry: true"], "{}");
     assert_eq!(said(vec![odd, events(&format!("{WORDS}{FINISH}"))]), "hé");
 }

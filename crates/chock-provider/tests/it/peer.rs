@@ -1,7 +1,7 @@
 //! A real server with a real, tiny model: `fakes/llama/peer.sh`.
 
 use chock_log::{Delta, Part, ToolSchema};
-use chock_provider::{Cancel, Context, ProviderFault};
+use chock_provider::{Cancel, Context, Model, ProviderFault};
 use serde_json::json;
 
 use crate::bench::{answer, ask, context, endpoint, model, user};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use chock_log::{Delta, ModelMessage, Part, Stop, Thinking, ToolCall};
 use chock_provider::{
-    Cancel, Credentials, CredentialsFault, Endpoint, Message, Pass, ProviderFault, Responses,
+    Cancel, Credentials, CredentialsFault, Endpoint, Message, Model, Pass, ProviderFault, Responses,
 };
 use serde_json::{Value, json};
 

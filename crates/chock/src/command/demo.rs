@@ -114,6 +114,7 @@ fn tell(program: &Program, show: &Arc<Mutex<Show>>, args: &DemoArgs) -> Result<E
         model: house::scripted("demo", &script(&attempts).to_string())?,
         provider: "demo".to_owned(),
         model_name: "scripted".to_owned(),
+        lesson: None,
         settings: Settings::shipped(),
         allow_dirty: false,
         directory: project.root().to_owned(),

@@ -49,7 +49,12 @@ pub(crate) fn run(
     let provider = session.config.as_ref().map(|config| config.provider.as_str());
     let mut providers = settings.effective.person.providers.iter();
     let row = providers.find(|row| Some(row.name.as_str()) == provider);
+    let learned = session
+        .config
+        .as_ref()
+        .and_then(|config| session.learned.get(&(config.provider.clone(), config.model.clone())));
     let limit = row.and_then(|row| row.context_tokens);
+    let limit = limit.or(learned.and_then(|learned| learned.context_tokens));
     // The provider counts the system prompt and the tools as well.
     let counted = session.last_input;
     let rows = rows(&fill);

@@ -13,6 +13,7 @@ use chock_tools::Shown;
 use crate::exit::{Exit, Failure};
 use crate::found::{self, Found};
 use crate::house::{self, Plan};
+use crate::lesson::Lesson;
 use crate::nearby;
 use crate::program::{Program, new_session};
 use crate::settings::{Consent, Settings};
@@ -194,6 +195,7 @@ fn prepare(
     }
     let started = program.directory.join(args.going.project.as_deref().unwrap_or(".".as_ref()));
     let started = started.canonicalize().unwrap_or_else(|_| project.root().to_owned());
+    let lesson = lesson(program, &settings, (&speaker.provider, &speaker.name));
     let plan = Plan {
         found,
         resumes,
@@ -202,6 +204,7 @@ fn prepare(
         model: speaker.model,
         provider: speaker.provider,
         model_name: speaker.name,
+        lesson,
         settings,
         allow_dirty: args.allow_dirty,
         directory: if started.starts_with(project.root()) {
@@ -216,6 +219,18 @@ fn prepare(
         asks: terminal.can_ask && !args.json,
     };
     Ok(Prepared { project, plan })
+}
+
+/// Asks what the model takes and costs, where the configuration does not say.
+fn lesson(
+    program: &Program,
+    settings: &Settings,
+    (provider, name): (&str, &str),
+) -> Option<Lesson> {
+    let person = settings.effective.person.clone();
+    let row = person.provider(provider)?.clone();
+    let (places, of_thread) = (program.places.clone(), row.clone());
+    Lesson::begin(&row, name, move || speaker::of_row(&places, &person, &of_thread))
 }
 
 /// Reads the settings, and once more when a person with none took what was offered.

@@ -270,6 +270,12 @@ fn tokens_that_ended_are_renewed_once_for_five_runs_at_once() {
 #[test]
 fn tokens_that_the_server_refuses_are_renewed_and_the_request_is_sent_again() {
     let (yard, fake) = signed_in(&[], 1);
+    // Where the row leaves something out, the list of models would have them renewed.
+    let path = yard.path("home/.config/chock/config.zon");
+    let text = fs::read_to_string(&path).expect("a file");
+    let price = ".price = .{ .currency = \"USD\", .input = 0, .output = 0 }";
+    let whole = format!(".kind = \"openai\", .context_tokens = 272_000, {price},");
+    yard.config(&text.replace(".kind = \"openai\",", &whole));
     let before = stored(&yard);
     // Somebody ended it elsewhere; here it lasts.
     fake.revoke(before["access"].as_str().expect("a token"));

@@ -86,8 +86,14 @@ impl Fake {
         assert_eq!(state["problems"], serde_json::json!([]), "{state}");
     }
 
-    /// Returns the requests so far, oldest first.
+    /// Returns the requests so far, oldest first, but not those for the list of models.
     pub(crate) fn requests(&self) -> Vec<Value> {
+        let all = self.all_requests().into_iter();
+        all.filter(|request| request["method"] != "GET").collect()
+    }
+
+    /// Returns all requests so far, oldest first.
+    pub(crate) fn all_requests(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.record).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a request")).collect()
     }

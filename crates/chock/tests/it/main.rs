@@ -22,6 +22,7 @@ mod landing;
 mod limits;
 mod login;
 mod machine;
+mod models;
 mod nearby;
 mod notices;
 mod observe;

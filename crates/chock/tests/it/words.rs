@@ -108,8 +108,8 @@ fn examples<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_examples_of_the_first_pages_are_read() {
-    for name in ["README.md", "docs/start.md"] {
+fn the_examples_of_the_pages_are_read() {
+    for name in ["README.md", "docs/start.md", "docs/providers.md"] {
         let page = page(name);
         let (person, project) = (examples(&page, "config.zon"), examples(&page, "chock.zon"));
         assert!(!person.is_empty(), "{name} shows no config.zon");
