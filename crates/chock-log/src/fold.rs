@@ -3,8 +3,8 @@
 use chock_policy::{Decision, Pattern};
 
 use crate::event::{
-    AnswerBody, Event, FinishedBody, NoticeBody, PromiseBody, TaskFinishedBody, TaskStartedBody,
-    UsageBody, WidenedBody,
+    AnswerBody, Event, FinishedBody, Grounds, NoticeBody, PromiseBody, TaskFinishedBody,
+    TaskStartedBody, UsageBody, WidenedBody,
 };
 use crate::message::ModelMessage;
 use crate::record::{Record, Seq};
@@ -105,6 +105,12 @@ impl Session {
     fn absorb_answer(&mut self, seq: Seq, body: &AnswerBody) {
         if body.allowed && !body.call.is_empty() {
             self.open_approval = Some(OpenApproval { approval: seq, call: body.call.clone() });
+        }
+        if body.call.is_empty()
+            && let Some(head) = body.act["git"]["kept"]["new"].as_str()
+        {
+            let is_declined = !body.allowed && body.grounds == Grounds::Person;
+            self.declined = is_declined.then(|| head.to_owned());
         }
     }
 

@@ -124,6 +124,8 @@ pub struct Session {
     pub kept: Vec<KeptTurn>,
     /// What the model has not been told of reviews and undos, with the records.
     pub unheard: Vec<(Seq, Unheard)>,
+    /// The last commit of those that a person would not have carried when a run's end offered them.
+    pub declined: Option<String>,
     /// The last compaction.
     pub compaction: Option<CompactionBody>,
     /// The record of the last compaction.

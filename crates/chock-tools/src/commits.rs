@@ -10,7 +10,7 @@ use std::time::Duration;
 use chock_log::{Permit, Spent};
 use chock_sandbox::{Call, Cancel, Ended, Keeper, LimitKind, Program, SandboxFault, Stdio, run};
 use chock_workspace::{
-    COMMITS_MAX, Combination, Combined, LandingMode, OBJECTS_MAX, PACK_BYTES_MAX,
+    COMMITS_MAX, Combination, Combined, Landed, LandingMode, OBJECTS_MAX, PACK_BYTES_MAX,
     UNPACKED_BYTES_MAX,
 };
 
@@ -91,20 +91,33 @@ pub fn take(
     script(shell, include_str!("commits/take.sh"), environment, project)
 }
 
-/// The act of checking a pack and combining its commits with the commit `ours` of the project, in the
-/// cage of [`cage::checking`](crate::cage::checking).
+/// What is to be checked, and combined with what. Ids have 40 hexadecimal digits.
+#[derive(Debug, Clone, Copy)]
+pub struct Check<'a> {
+    /// The session's last commit.
+    pub head: &'a str,
+    /// The commit that the session started from.
+    pub start: Option<&'a str>,
+    /// The commit on the project's branch.
+    pub ours: Option<&'a str>,
+    /// What landed as other commits. Those whose tip is not in `ours` do not count.
+    pub landed: &'a [Landed],
+    /// How the commits are to land.
+    pub mode: LandingMode,
+}
+
+/// The act of checking a pack and combining its commits with those of the project, in the cage of
+/// [`cage::checking`](crate::cage::checking).
 #[must_use]
-pub fn check(
-    head: &str,
-    (start, ours): (Option<&str>, Option<&str>),
-    mode: LandingMode,
-    (environment, shell): (&[(OsString, OsString)], &Path),
-) -> Program {
+pub fn check(check: &Check<'_>, (environment, shell): (&[(OsString, OsString)], &Path)) -> Program {
     let mut environment = environment.to_vec();
-    let rows: [(&str, String); 7] = [
+    let Check { head, start, ours, landed, mode } = *check;
+    let landed = landed.iter().map(|landed| format!("{} {}\n", landed.head, landed.tip));
+    let rows: [(&str, String); 8] = [
         ("HEAD_ID", head.to_owned()),
         ("START", start.unwrap_or_default().to_owned()),
         ("OURS", ours.unwrap_or_default().to_owned()),
+        ("LANDED", landed.collect()),
         ("MODE", mode.word().to_owned()),
         ("BYTES_MAX", UNPACKED_BYTES_MAX.to_string()),
         ("OBJECTS_MAX", OBJECTS_MAX.to_string()),
@@ -228,12 +241,13 @@ fn combined(head: &str, output: &[u8]) -> Result<Combined, CommitsFault> {
     }
     let text = std::str::from_utf8(&output[..end]).map_err(|_| unreadable())?;
     let (mut commits, mut steps, mut conflicts) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut result, mut why) = (None, String::new());
+    let (mut result, mut base, mut why) = (None, None, String::new());
     for line in text.lines() {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "refused" => return Err(CommitsFault::Refused { why: rest.to_owned() }),
             "commit" => commits.push(id(rest)?),
+            "base" => base = Some(id(rest)?),
             "conflict" => conflicts.push(rest.to_owned()),
             "said" => rest.clone_into(&mut why),
             "step" => {
@@ -257,6 +271,7 @@ fn combined(head: &str, output: &[u8]) -> Result<Combined, CommitsFault> {
     Ok(Combined {
         head: head.to_owned(),
         commits,
+        base,
         result: result.ok_or_else(unreadable)?,
         conflicts,
         pack: output[end + 2..].to_vec(),
@@ -305,6 +320,9 @@ mod tests {
         let merge = read(&format!("commit {ONE}\nmerge {TWO}")).expect("a result");
         assert_eq!(merge.result, Combination::Merge { tree: TWO.into() });
         assert_eq!((merge.commits, merge.pack), (vec![ONE.to_owned()], b"PACK".to_vec()));
+        assert_eq!(merge.base, None);
+        let again = read(&format!("base {TWO}\nfast_forward")).expect("a result");
+        assert_eq!(again.base.as_deref(), Some(TWO));
         let steps = vec![(ONE.to_owned(), TWO.to_owned())];
         let rebase = read(&format!("step {ONE} {TWO}\nrebase")).expect("a result");
         assert_eq!(rebase.result, Combination::Rebase { steps });
@@ -313,7 +331,9 @@ mod tests {
         assert_eq!(parked.conflicts, ["a b"]);
         let refused = read("refused it is too large").expect_err("refused");
         assert_eq!(refused.to_string(), "the commits are refused: it is too large");
-        for rows in ["", "merge x", "parked soon", "step a", "commit", "exec id", "fast_forwards"] {
+        for rows in
+            ["", "merge x", "parked soon", "step a", "commit", "base x", "exec id", "fast_forwards"]
+        {
             read(rows).expect_err(rows);
         }
         combined(ONE, b"fast_forward\n").expect_err("no end");

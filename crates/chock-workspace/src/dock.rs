@@ -56,7 +56,7 @@ pub struct Landing<'a> {
 pub struct Docked {
     /// Short ids and subjects of the agent's commits, parents first. At most 50.
     pub told: Vec<(String, String)>,
-    /// What the agent's commits change of the commit they start from.
+    /// What the agent's commits change of the commit they go out from.
     pub changes: ChangeSet,
     /// What of the commits is not carried; then nothing is.
     pub refused: Vec<Refused>,
@@ -149,6 +149,7 @@ impl Dock {
         let repository = self.repository()?;
         let objects = |source| HandBackFault::Objects { source };
         let work = Work { dock: self, project, repository: &repository, wish };
+        let start = combined.base.as_deref().or(start);
         let (start, head) = (work.tree_of(start), work.tree_of(Some(&combined.head)));
         let (start, head) = (start.map_err(objects)?, head.map_err(objects)?);
         let odd = work.odd_modes(combined).map_err(objects)?;
@@ -209,8 +210,9 @@ impl Dock {
         if let Some(branch) = &git.branch {
             wanted.push_str(&format!("{}\n", branch.after));
         }
-        if let Some(ours) = &stand.commit {
-            wanted.push_str(&format!("^{ours}\n"));
+        // What a ref of the project holds is there, now and whenever this is redone.
+        for held in [&stand.commit, &git.kept.before].into_iter().flatten() {
+            wanted.push_str(&format!("^{held}\n"));
         }
         let args = ["pack-objects", "-q", "--revs", "--stdout", "--delta-base-offset"];
         self.git(project, &args, wanted.as_bytes())

@@ -128,13 +128,25 @@ impl FromStr for Parked {
     }
 }
 
+/// Commits of a session that came onto a branch as others: squashed, made again or signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landed {
+    /// The session's last commit of them, in 40 hexadecimal digits.
+    pub head: String,
+    /// The commit that the branch got.
+    pub tip: String,
+}
+
 /// What a cage made of the agent's commits: checked, and combined with the person's branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Combined {
     /// The agent's last commit, in 40 hexadecimal digits.
     pub head: String,
-    /// The commits that the project does not have on its branch, parents first.
+    /// The commits that the project does not have on its branch, parents first. What landed as
+    /// other commits counts as had.
     pub commits: Vec<String>,
+    /// The commit that they go out from, where earlier ones landed as others.
+    pub base: Option<String>,
     /// What they come to on the branch.
     pub result: Combination,
     /// Where both sides changed the same lines, as git spells paths. At most 20.

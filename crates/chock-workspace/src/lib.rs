@@ -101,7 +101,7 @@ pub use fork::Forking;
 pub use handback::{Carried, Direction, HandBack, Moved, MovedRef, apply};
 pub use json::JsonBytes;
 pub use landing::{
-    COMMITS_MAX, Combination, Combined, LandingMode, OBJECTS_MAX, PACK_BYTES_MAX, Parked,
+    COMMITS_MAX, Combination, Combined, Landed, LandingMode, OBJECTS_MAX, PACK_BYTES_MAX, Parked,
     UNPACKED_BYTES_MAX,
 };
 pub use layout::{

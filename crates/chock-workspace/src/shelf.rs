@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::branch::{GitMove, Mover};
 use crate::carrier::Carrier;
 use crate::step::{self, Side, Step, StepState};
-use crate::{Direction, Project, TreeId, WorkspaceFault, files, size};
+use crate::{Direction, Landed, Project, TreeId, WorkspaceFault, files, size};
 
 /// The most hand-backs of a project that can be undone.
 pub const STEPS_MAX: usize = 100;
@@ -236,6 +236,29 @@ impl Shelf {
             }
         }
         Ok(None)
+    }
+
+    /// Which commits of these sessions came onto a branch as others, the newest first. Whether
+    /// the branch still has them is not asked.
+    ///
+    /// # Errors
+    ///
+    /// [`HandBackFault`].
+    pub fn landed(&self, sessions: &[String]) -> Result<Vec<Landed>, HandBackFault> {
+        let steps = self.steps();
+        let mut landed = Vec::new();
+        for number in Step::numbers(&steps)?.into_iter().rev() {
+            let step = Step::read(&steps, number)?;
+            let is_theirs = step.state == StepState::Done && sessions.contains(&step.session);
+            let Some(GitMove { kept, branch: Some(branch), .. }) = step.git.filter(|_| is_theirs)
+            else {
+                continue;
+            };
+            if kept.after != branch.after {
+                landed.push(Landed { head: kept.after, tip: branch.after });
+            }
+        }
+        Ok(landed)
     }
 
     /// Removes what was kept for an act that was planned and not approved.

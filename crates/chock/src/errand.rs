@@ -30,7 +30,8 @@ impl Errands for Errand {
         if asked.is_none() && !self.workspace.has_objects() {
             return Brought::Nothing { uncommitted: 0 };
         }
-        let ask = asked.map_or_else(Ask::default, |asked| Ask {
+        let offer = Ask { is_offer: true, ..Ask::default() };
+        let ask = asked.map_or(offer, |asked| Ask {
             call: asked.call.to_owned(),
             reason: asked.reason.to_owned(),
             ..Ask::default()
@@ -39,6 +40,7 @@ impl Errands for Errand {
             Ok(Ferried::Nothing) => Brought::Nothing { uncommitted: self.uncommitted() },
             Ok(Ferried::Report(report)) => self.told(&report, asked.is_none()),
             Ok(Ferried::Refused(refusal)) => Brought::Refused(*refusal),
+            Ok(Ferried::Declined) => Brought::Not(self.with_hint("you declined these commits")),
             Err(failure) => Brought::Not(self.with_hint(&failure.message)),
         }
     }

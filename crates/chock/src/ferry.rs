@@ -13,7 +13,7 @@ use chock_config::ApplyMode;
 use chock_log::{Action, Permit, Proposal};
 use chock_sandbox::{Keeper, KeeperOptions, Program as Act};
 use chock_tools::cage::{self, Host};
-use chock_tools::commits::{self, CommitsFault, Taken};
+use chock_tools::commits::{self, Check, CommitsFault, Taken};
 use chock_workspace::{
     Carried, Combined, Dock, Docked, Landing, LandingMode, Layout, Moved, Named, Parked, Planned,
     ProjectGit, Shelf, Stand, Workspace,
@@ -78,6 +78,8 @@ pub(crate) struct Ask {
     pub(crate) mode: Option<LandingMode>,
     /// Flagged paths that are accepted.
     pub(crate) named: Named,
+    /// Whether a run's end offers them: what a person declined there is not offered again.
+    pub(crate) is_offer: bool,
 }
 
 /// What came of it.
@@ -88,6 +90,8 @@ pub(crate) enum Ferried {
     /// It was done, or something stood in the way.
     Report(Box<Report>),
     Refused(Box<Refusal>),
+    /// A person declined these very commits before.
+    Declined,
 }
 
 /// A step that may end the whole with a refusal.
@@ -156,7 +160,7 @@ impl Ferry {
         let ask = Ask { mode, named, ..Ask::default() };
         match self.carry(&mut self.bench.direct.clone(), &ask)? {
             Ferried::Report(report) => Ok(*report),
-            Ferried::Nothing => {
+            Ferried::Nothing | Ferried::Declined => {
                 let notes = vec!["there is no commit that the project does not have".to_owned()];
                 Ok(Report { notes, ..Report::default() })
             }
@@ -177,10 +181,17 @@ impl Ferry {
             Err(refusal) => return Ok(Err(refusal)),
         };
         let Taken::Commits { head, pack } = taken else { return Ok(Ok(Ferried::Nothing)) };
+        let declined = self.bench.pen.session(|session| session.declined.clone());
+        if ask.is_offer && declined.as_deref() == Some(head.as_str()) {
+            return Ok(Ok(Ferried::Declined));
+        }
         let (mut shelf, notes) = self.bench.shelf()?;
         let stand = Stand::of(project).map_err(fault)?;
         let mode = self.mode(judge, ask, &stand);
-        let combined = match self.check(judge, (&head, &pack), mode, &stand)? {
+        let landed = shelf.landed(&[self.bench.found.id.to_string()]).map_err(fault)?;
+        let (start, ours) = (self.start.as_deref(), stand.commit.as_deref());
+        let wanted = Check { head: &head, start, ours, landed: &landed, mode };
+        let combined = match self.check(judge, &wanted, &pack)? {
             Ok(combined) => combined,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -194,7 +205,6 @@ impl Ferry {
         let (variables, named) = (&self.variables[..], &ask.named);
         let title = title.as_deref();
         let wish = Landing { session: &session, title, mode, named, seconds, zone, variables };
-        let start = self.start.as_deref();
         let docked = dock.ready(project, (start, &stand), &combined, &wish).map_err(fault)?;
         let mut report = Report { notes, ..Report::default() };
         self.land(judge, (&mut shelf, &dock, docked), ask, &mut report)
@@ -214,19 +224,12 @@ impl Ferry {
     }
 
     /// Checks and combines them in a cage of their own.
-    fn check(
-        &self,
-        judge: &mut dyn Judge,
-        (head, pack): (&str, &[u8]),
-        mode: LandingMode,
-        stand: &Stand,
-    ) -> Step<Combined> {
+    fn check(&self, judge: &mut dyn Judge, wanted: &Check<'_>, pack: &[u8]) -> Step<Combined> {
         let incoming = Incoming::write(&self.bench.found.work(), pack)?;
         let shallow = self.bench.project.shallow().map_err(|fault| Failure::because(&fault))?;
         let compiled = cage::checking(&self.layout, &self.host, &incoming.0, shallow);
         let cage = (&compiled.environment[..], compiled.shell.as_path());
-        let ours = stand.commit.as_deref();
-        let act = commits::check(head, (self.start.as_deref(), ours), mode, cage);
+        let act = commits::check(wanted, cage);
         let effect =
             "check the session's commits in a cage of their own, and combine them with yours";
         let permit = match self.permit(judge, act, effect) {
@@ -235,7 +238,7 @@ impl Ferry {
         };
         let keeper = Keeper::start(&self.options, &compiled.cage);
         let keeper = keeper.map_err(|fault| Failure::because(&fault))?;
-        let (_spent, combined) = commits::carry_out_check(&keeper, permit, head);
+        let (_spent, combined) = commits::carry_out_check(&keeper, permit, wanted.head);
         combined
             .map(Ok)
             .map_err(|fault| Failure { exit: crate::Exit::Refused, message: causes(&fault) })

@@ -1,7 +1,9 @@
 # Checks the commits of a session, and builds what landing them comes to. Runs in a cage of its own,
 # with a git directory that knows nothing but the pack and the project's objects.
 #
-# In: HEAD_ID, START, OURS, MODE and limits in the environment, the pack at /run/chock/incoming/pack.
+# In: HEAD_ID, START, OURS, LANDED, MODE and limits in the environment, the pack at
+# /run/chock/incoming/pack. LANDED has pairs of a commit of the session and the one that its branch got
+# in its place.
 # Out: rows of words, an empty line, and a pack. A row `refused` comes with nothing else.
 export GIT_DIR=/tmp/git GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_NO_REPLACE_OBJECTS=1
 export GIT_NO_LAZY_FETCH=1 GIT_TERMINAL_PROMPT=0 LC_ALL=C
@@ -63,8 +65,29 @@ fi
 if [ -n "$OURS" ]; then
     not="$not ^$OURS"
 fi
+
+# What landed as other commits, as far as the branch has those and the objects are there.
+landed='' had=''
+printf '%s' "$LANDED" >/tmp/landed
+while read -r head tip; do
+    if git cat-file -e "$head^{commit}" 2>"$said" &&
+        git merge-base --is-ancestor "$tip" "$OURS" 2>"$said"; then
+        landed="$landed $head"
+        had="$had ^$head"
+    fi
+done </tmp/landed
+base=''
+if [ -n "$landed" ]; then
+    # The base of the session's commits and of a merge of the branch with what landed on it.
+    # shellcheck disable=SC2086
+    base=$(git merge-base "$HEAD_ID" "$OURS" $landed) || base=''
+    if [ -n "$base" ]; then
+        printf 'base %s\n' "$base" >>"$rows"
+    fi
+fi
+
 # shellcheck disable=SC2086
-git rev-list --topo-order --reverse "$HEAD_ID" $not >/tmp/commits 2>"$said" ||
+git rev-list --topo-order --reverse "$HEAD_ID" $not $had >/tmp/commits 2>"$said" ||
     refuse "git finds a commit missing: $(words)"
 count=$(wc -l </tmp/commits)
 [ "$count" -le "$COMMITS_MAX" ] || refuse "there are $count commits, and $COMMITS_MAX is the limit"
@@ -110,9 +133,16 @@ if git merge-base --is-ancestor "$OURS" "$HEAD_ID"; then
     finish
 fi
 
+# Where the branch has just what landed, the new commits follow it as they are.
+if [ "$MODE" = merge ] && [ -n "$base" ] &&
+    [ "$(git rev-parse "$base^{tree}")" = "$(git rev-parse "$OURS^{tree}")" ] &&
+    [ "$(git rev-list --count --merges "$HEAD_ID" "^$base")" = 0 ]; then
+    MODE=rebase
+fi
+
 case $MODE in
 merge | squash)
-    tree=$(merged "$OURS" "$HEAD_ID")
+    tree=$(merged ${base:+"--merge-base=$base"} "$OURS" "$HEAD_ID")
     result=$?
     [ $result = 0 ] || stop $result
     if [ "$MODE" = squash ] && [ "$tree" = "$(git rev-parse "$OURS^{tree}")" ]; then
@@ -122,9 +152,11 @@ merge | squash)
     printf '%s %s\n' "$MODE" "$tree" >>"$rows"
     ;;
 rebase)
-    [ "$(git rev-list --count --merges "$HEAD_ID" "^$OURS")" = 0 ] || park history_not_linear
+    # shellcheck disable=SC2086
+    [ "$(git rev-list --count --merges "$HEAD_ID" "^$OURS" $had)" = 0 ] || park history_not_linear
     tip=$OURS
-    for commit in $(git rev-list --topo-order --reverse "$HEAD_ID" "^$OURS"); do
+    # shellcheck disable=SC2086
+    for commit in $(git rev-list --topo-order --reverse "$HEAD_ID" "^$OURS" $had); do
         tree=$(merged --merge-base="$commit^" "$tip" "$commit")
         result=$?
         [ $result = 0 ] || stop $result

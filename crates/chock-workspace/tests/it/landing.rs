@@ -68,7 +68,7 @@ fn combined(field: &Field) -> Combined {
     packing.args(["pack-objects", "-q", "--stdout"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let pack = fed(&mut packing, objects.as_bytes());
     let commits = commits.lines().map(str::to_owned).collect();
-    Combined { head, commits, result, conflicts: Vec::new(), pack }
+    Combined { head, commits, base: None, result, conflicts: Vec::new(), pack }
 }
 
 fn fed(command: &mut Command, input: &[u8]) -> Vec<u8> {

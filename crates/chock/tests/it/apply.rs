@@ -34,7 +34,7 @@ pub(crate) fn head(yard: &Yard) -> String {
     yard.git(&["rev-parse", "HEAD"]).trim().to_owned()
 }
 
-fn session(yard: &Yard) -> String {
+pub(crate) fn session(yard: &Yard) -> String {
     let log = yard.logs().pop().expect("a session");
     log.file_stem().expect("a name").to_string_lossy().into_owned()
 }

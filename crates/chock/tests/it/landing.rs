@@ -1,6 +1,7 @@
 //! Whatever a session does to its own git, the project gets the commits that are looked at, or none.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -205,9 +206,8 @@ fn a_linked_worktree_gets_the_commits_on_its_branch() {
     clean(&yard);
 }
 
-#[test]
-fn commits_are_signed_where_the_person_signs() {
-    let yard = worked(&format!("echo 1 > c.txt; {COMMIT} one; echo 2 > c.txt; {COMMIT} two"));
+/// Gives the person a key to sign with, and names the file of who may sign.
+pub(crate) fn signs(yard: &Yard) -> PathBuf {
     let key = yard.path("home/key");
     let made =
         Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key).status();
@@ -220,6 +220,13 @@ fn commits_are_signed_where_the_person_signs() {
         key.display()
     );
     fs::write(yard.path("home/.gitconfig"), text).expect("a file");
+    signers
+}
+
+#[test]
+fn commits_are_signed_where_the_person_signs() {
+    let yard = worked(&format!("echo 1 > c.txt; {COMMIT} one; echo 2 > c.txt; {COMMIT} two"));
+    let signers = signs(&yard);
     let verify = |yard: &Yard, count: &str| {
         let option = format!("gpg.ssh.allowedSignersFile={}", signers.display());
         let log = yard.git(&["-c", &option, "log", "-n", count, "--format=%G? %s %an"]);

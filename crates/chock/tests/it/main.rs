@@ -19,6 +19,7 @@ mod instructions;
 mod json;
 mod kill;
 mod landing;
+mod landing_again;
 mod limits;
 mod login;
 mod machine;
