@@ -23,6 +23,7 @@ mod context;
 mod fill;
 mod gallery;
 mod next;
+mod notes;
 mod notices;
 mod promise;
 mod prompt;

@@ -90,6 +90,10 @@ impl Agent<'_> {
                 Verdict::Permitted(permit) => self.carry_out(call, permit, reading),
                 Verdict::Refused(refusal) => self.finish_refused(call, refusal),
             },
+            Proposed::Memory(proposal) => match self.house.broker.judge(proposal) {
+                Verdict::Permitted(permit) => self.note(call, permit),
+                Verdict::Refused(refusal) => self.finish_refused(call, refusal),
+            },
             Proposed::Task(proposal) => match self.house.broker.judge(proposal) {
                 Verdict::Permitted(permit) => self.attend(call, permit),
                 Verdict::Refused(refusal) => self.finish_refused(call, refusal),

@@ -13,8 +13,8 @@ use crate::record::Seq;
 use crate::usage::{Cost, Tokens};
 
 pub use course::{
-    CompactionBody, EndReason, EndedBody, LearnedBody, NoticeBody, PlanBody, PlanStatus, PlanStep,
-    RetryBody, TitleBody,
+    CompactionBody, EndReason, EndedBody, LearnedBody, NoteBody, NoticeBody, PlanBody, PlanStatus,
+    PlanStep, RetryBody, TitleBody,
 };
 
 macro_rules! events {
@@ -111,6 +111,8 @@ events! {
     Plan(PlanBody) = "plan.updated",
     /// The session's title.
     Title(TitleBody) = "title.set",
+    /// A note for later sessions is about to be written.
+    Noted(NoteBody) = "note.written",
     /// Older turns were replaced by a summary.
     Compaction(CompactionBody) = "compaction",
     /// A server told what one of its models takes and costs.

@@ -7,6 +7,7 @@ use crate::event::{
     TaskStartedBody, UsageBody, WidenedBody,
 };
 use crate::message::ModelMessage;
+use crate::outcome::Ended;
 use crate::record::{Record, Seq};
 use crate::session::{Entry, OpenApproval, Session, Told, Unheard};
 use crate::task::{Task, TaskState};
@@ -53,6 +54,7 @@ impl Session {
                 self.unheard.push((seq, Unheard::Undone(body.clone())));
             }
             Event::Plan(body) => self.plan = body.clone(),
+            Event::Noted(body) => self.notes.push(body.clone()),
             Event::Title(body) => self.title = Some(body.title.clone()),
             Event::Compaction(body) => {
                 self.compaction = Some(body.clone());
@@ -118,6 +120,9 @@ impl Session {
         self.pending.retain(|call| call.id != body.call);
         if self.open_approval.as_ref().is_some_and(|open| open.call == body.call) {
             self.open_approval = None;
+        }
+        if !matches!(body.outcome.ended, Ended::Done | Ended::Unknown) {
+            self.notes.retain(|note| note.call != body.call);
         }
         if let Some(file) = &body.outcome.file {
             self.files.insert(file.path.clone(), file.hash.clone());

@@ -280,6 +280,8 @@ impl Carrying {
             | Event::ToolStarted(_)
             | Event::WorkspaceOpened(_)
             | Event::Applied(_)
+            // It is listed at the session that wrote it.
+            | Event::Noted(_)
             | Event::Retry(_)
             | Event::Ended(_)
             // What a later version meant by it is not known: it could be a right.

@@ -51,10 +51,10 @@ pub use courier::{AuditGap, Courier};
 pub use error::LogError;
 pub use event::{
     AnswerBody, AskedBody, CarriedBody, CommitsBody, CompactionBody, ConfigBody, DiffReviewedBody,
-    EndReason, EndedBody, Event, FinishedBody, ForkBody, Grounds, LearnedBody, NoticeBody,
-    PlanBody, PlanStatus, PlanStep, PromiseBody, RetryBody, ReviewVerdict, ReviewedBody,
-    ReviewedFile, SnapshotBody, StartBody, StartedBody, TaskFinishedBody, TaskStartedBody,
-    TitleBody, UsageBody, UserBody, WidenedBody, WorkspaceBody,
+    EndReason, EndedBody, Event, FinishedBody, ForkBody, Grounds, LearnedBody, NoteBody,
+    NoticeBody, PlanBody, PlanStatus, PlanStep, PromiseBody, RetryBody, ReviewVerdict,
+    ReviewedBody, ReviewedFile, SnapshotBody, StartBody, StartedBody, TaskFinishedBody,
+    TaskStartedBody, TitleBody, UsageBody, UserBody, WidenedBody, WorkspaceBody,
 };
 pub use fork::{Branch, BranchFault, Hang, KeptTurn};
 pub use id::SessionId;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::event::{
     CarriedBody, CompactionBody, ConfigBody, DiffReviewedBody, EndedBody, ForkBody, LearnedBody,
-    PlanBody, SnapshotBody, StartBody, WorkspaceBody,
+    NoteBody, PlanBody, SnapshotBody, StartBody, WorkspaceBody,
 };
 use crate::fork::KeptTurn;
 use crate::message::{ModelMessage, ToolCall};
@@ -112,6 +112,8 @@ pub struct Session {
     pub title: Option<String>,
     /// The plan as last written.
     pub plan: PlanBody,
+    /// The notes for later sessions that it wrote, or may have written.
+    pub notes: Vec<NoteBody>,
     /// What the agent gave up.
     pub promises: Ratchet,
     /// Content hashes of files the session read or wrote, by path in the cage.

@@ -226,6 +226,7 @@ fn is_last_word(event: &Event) -> bool {
         | Event::Reviewed(_)
         | Event::Plan(_)
         | Event::Title(_)
+        | Event::Noted(_)
         | Event::Compaction(_)
         | Event::Learned(_)
         | Event::Retry(_)

@@ -36,6 +36,7 @@ mod hint;
 mod inferred;
 mod lines;
 mod names;
+mod notebook;
 mod output;
 pub mod picture;
 mod proposed;
@@ -54,6 +55,10 @@ pub use command_line::Ground;
 pub use denied::DeniedRow;
 pub use hands::HANDS;
 pub use inferred::Walls;
+pub use notebook::{
+    Draft, Listed, NOTE_VERSIONS_MAX, NOTES_MAX, Note, NoteAct, NoteFault, NoteKind, NoteName,
+    NoteVersion, Notebook, Stamp, Written,
+};
 pub use output::{OUTPUT_BYTES_MAX, OUTPUT_FILE_BYTES_MAX, OUTPUTS_INSIDE};
 pub use proposed::Proposed;
 pub use reading::Reading;

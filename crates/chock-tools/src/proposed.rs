@@ -3,7 +3,7 @@
 use chock_log::{Event, Outcome, PromiseBody, Proposal};
 use chock_sandbox::Program;
 
-use crate::{Reading, TaskAct};
+use crate::{NoteAct, Reading, TaskAct};
 
 /// What a tool call comes to before anybody has judged it.
 #[derive(Debug)]
@@ -20,6 +20,9 @@ pub enum Proposed {
     /// Something to be done to a background task, for which a permit is needed; carried out by
     /// [`Tools::attend`](crate::Tools::attend).
     Task(Proposal<TaskAct>),
+    /// Something to be done with the project's notes, for which a permit is needed; carried out
+    /// by [`Tools::note`](crate::Tools::note).
+    Memory(Proposal<NoteAct>),
     /// A record and words, and nothing else: the plan, the title.
     Note {
         /// The record.

@@ -99,6 +99,15 @@ fn proposed(call: &ToolCall, tool: &'static str, prepared: Prepared, desk: &Desk
         Prepared::Task { act, effect } => {
             return Proposed::Task(Proposal { call, tool: tool.to_owned(), act, actions, effect });
         }
+        Prepared::Memory { act, effect } => {
+            return Proposed::Memory(Proposal {
+                call,
+                tool: tool.to_owned(),
+                act,
+                actions,
+                effect,
+            });
+        }
     };
     let tool = tool.to_owned();
     let proposal = Proposal { call, tool, act, actions, effect };
@@ -217,6 +226,8 @@ mod tests {
             "task_stop task:string (1)",
             "update_plan steps:array (1)",
             "set_title title:string (1)",
+            "read_memory name:string (0)",
+            "write_memory body:string description:string kind:string name:string (4)",
             "restrict_self action:string ceiling:string reason:string (3)",
             "request_action action:string reason:string (2)",
         ];

@@ -6,6 +6,7 @@ mod grep;
 mod list_directory;
 mod read_file;
 mod read_image;
+mod read_memory;
 mod request_action;
 mod restrict_self;
 mod run_command;
@@ -14,6 +15,7 @@ mod task_output;
 mod task_stop;
 mod update_plan;
 mod write_file;
+mod write_memory;
 
 use chock_log::{Action, Event, Outcome, PromiseBody, Session};
 use chock_sandbox::Program;
@@ -24,6 +26,7 @@ use serde_json::Value;
 
 use crate::arguments;
 use crate::desk::Desk;
+use crate::notebook::NoteAct;
 use crate::reading::When;
 use crate::tasks::TaskAct;
 
@@ -33,6 +36,7 @@ pub(crate) use grep::Grep;
 pub(crate) use list_directory::ListDirectory;
 pub(crate) use read_file::ReadFile;
 pub(crate) use read_image::ReadImage;
+pub(crate) use read_memory::ReadMemory;
 pub(crate) use request_action::RequestAction;
 pub(crate) use restrict_self::RestrictSelf;
 pub(crate) use run_command::RunCommand;
@@ -41,9 +45,10 @@ pub(crate) use task_output::TaskOutput;
 pub(crate) use task_stop::TaskStop;
 pub(crate) use update_plan::UpdatePlan;
 pub(crate) use write_file::WriteFile;
+pub(crate) use write_memory::WriteMemory;
 
 /// Every tool, in the order models see them.
-pub(crate) static TABLE: [Entry; 14] = [
+pub(crate) static TABLE: [Entry; 16] = [
     Entry::of::<ReadFile>(),
     Entry::of::<ReadImage>(),
     Entry::of::<ListDirectory>(),
@@ -56,6 +61,8 @@ pub(crate) static TABLE: [Entry; 14] = [
     Entry::of::<TaskStop>(),
     Entry::of::<UpdatePlan>(),
     Entry::of::<SetTitle>(),
+    Entry::of::<ReadMemory>(),
+    Entry::of::<WriteMemory>(),
     Entry::of::<RestrictSelf>(),
     Entry::of::<RequestAction>(),
 ];
@@ -88,6 +95,8 @@ pub(crate) enum Prepared {
     Refused(Outcome),
     /// An act on a background task.
     Task { act: TaskAct, effect: String },
+    /// An act on the notes of the project.
+    Memory { act: NoteAct, effect: String },
     /// A record and words.
     Note { event: Event, text: String },
     /// Rights that the agent gives up, or wants back.

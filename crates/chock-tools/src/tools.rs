@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chock_log::{Permit, Redactor, Session, ToolCall, ToolSchema};
+use chock_log::{Outcome, Permit, Redactor, Session, ToolCall, ToolSchema};
 use chock_sandbox::{Cancel, Keeper, Program};
 
 use crate::carry::{Carried, Work, carry_out};
 use crate::desk::Desk;
 use crate::inferred::Walls;
+use crate::notebook::{self, NoteAct, Notebook, Stamp};
 use crate::output::Outputs;
 use crate::proposed::Proposed;
 use crate::reading::{Reading, When};
@@ -41,6 +42,8 @@ pub struct Setup {
     pub walls: Walls,
     /// Replaces secrets in what is kept of outputs.
     pub redactor: Redactor,
+    /// The project's notes.
+    pub notebook: Notebook,
     /// Whether the model is shown pictures.
     pub images: bool,
 }
@@ -54,6 +57,8 @@ pub struct Tools {
     outputs: Outputs,
     shelf: Shelf,
     walls: Walls,
+    notebook: Notebook,
+    redactor: Redactor,
 }
 
 impl Tools {
@@ -61,13 +66,14 @@ impl Tools {
     #[must_use]
     pub fn new(setup: Setup) -> Self {
         let Setup { keeper, project, directory, environment, shell, .. } = setup;
-        let Setup { outputs, times, walls, redactor, images, .. } = setup;
+        let Setup { outputs, times, walls, redactor, notebook, images, .. } = setup;
         let denied = walls.denied().clone();
         let desk = Desk { project, directory, environment, shell, times, denied };
         let keeper = Arc::new(keeper);
         let threads = Threads::new(keeper.clone(), outputs.clone(), redactor.clone());
-        let (outputs, shelf) = (Outputs::new(outputs, redactor), Shelf::new(desk, images));
-        Self { threads, keeper, outputs, shelf, walls }
+        let outputs = Outputs::new(outputs, redactor.clone());
+        let shelf = Shelf::new(desk, images);
+        Self { threads, keeper, outputs, shelf, walls, notebook, redactor }
     }
 
     /// Describes every tool to a model, always in the same order.
@@ -79,7 +85,10 @@ impl Tools {
     /// Says what a call asks for. Nothing is touched, on the host or in the cage.
     #[must_use]
     pub fn propose(&self, call: &ToolCall, session: &Session) -> Proposed {
-        self.shelf.propose(call, session)
+        match self.shelf.propose(call, session) {
+            Proposed::Memory(proposal) => notebook::masked(proposal, &self.redactor),
+            other => other,
+        }
     }
 
     /// Does a permitted act in a fresh cell and words what came of it. A background task is only
@@ -109,6 +118,12 @@ impl Tools {
     /// `cancel` ends the wait.
     pub fn attend(&mut self, permit: Permit<TaskAct>, cancel: &Cancel) -> Attended {
         tasks::attend(self.threads.tasks(), permit, cancel)
+    }
+
+    /// Does a permitted act on the project's notes and words what came of it. What
+    /// [`NoteAct::announces`] says is recorded, and on disk, before.
+    pub fn note(&mut self, permit: Permit<NoteAct>, stamp: &Stamp) -> Outcome {
+        notebook::note(&self.notebook, permit, stamp)
     }
 
     /// Hands over each background task that has ended, once, for its record.

@@ -23,7 +23,7 @@ use chock_log::{
 use chock_policy::{Lineage, Ratchet, Table};
 use chock_sandbox::{Call, Containment, Keeper, KeeperOptions, SessionUser, Stdio};
 use chock_tools::cage::{CageRules, Compiled, Filter, Home, Host, Limits, ToolchainRules};
-use chock_tools::{Cancel, Program, Proposed, Setup, Times, Tools, Walls};
+use chock_tools::{Cancel, Notebook, Program, Proposed, Setup, Times, Tools, Walls};
 use chock_workspace::{Method, Opening, Owner, Project, Start, Surroundings, Workspace};
 use serde_json::{Value, json};
 
@@ -95,6 +95,7 @@ impl Yard {
         let bare = Bare::new(scratch, project.root(), &compiled)?;
         let tools = Tools::new(Setup {
             images: false,
+            notebook: Notebook::at(scratch.join("notes")),
             redactor: Redactor::new([], [7; 32]),
             keeper,
             project: project.root().to_owned(),

@@ -12,6 +12,7 @@ pub(crate) mod fill;
 pub(crate) mod fork;
 pub(crate) mod login;
 pub(crate) mod logout;
+pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod policy;
 pub(crate) mod review;
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     Models(models::ModelsArgs),
     /// Show what sessions used, in tokens and money
     Usage(usage::UsageArgs),
+    /// List, read and remove the notes that agents wrote for later sessions
+    Memory(memory::MemoryArgs),
     /// Show every setting in force and where it comes from
     Config(config::ConfigArgs),
     /// Sign in at a provider, or store its key

@@ -19,7 +19,7 @@ use chock_policy::Lineage;
 use chock_provider::{Model, Scripted};
 use chock_sandbox::{Applied, Keeper, KeeperOptions, Layer, SandboxFault};
 use chock_tools::cage::Compiled;
-use chock_tools::{Setup, Shown, Tools, Walls};
+use chock_tools::{Notebook, Setup, Shown, Tools, Walls};
 use chock_workspace::{Halves, Method, Opening, Project, Start, Workspace};
 use jiff::ZonedDateTime;
 
@@ -223,13 +223,16 @@ fn told(
     site: &Site,
     show: &Arc<Mutex<Show>>,
 ) -> Result<Told, Failure> {
-    let told = instructions::gather(&instructions::Places {
+    let mut told = instructions::gather(&instructions::Places {
         config: &program.places.config,
         workspace: &site.workspace,
         settings: &plan.settings,
         directory: plan.directory.strip_prefix(project.root()).unwrap_or(Path::new("")),
         named: &plan.instructions,
     })?;
+    if plan.settings.allows("read_memory", "call.read_memory") {
+        told.remember(&Notebook::at(program.places.notes(project.root())));
+    }
     told.notes.iter().for_each(|note| warn(show, note));
     Ok(told)
 }
@@ -276,12 +279,9 @@ fn furnish<'a>(
     let (stop, mut told) = (writing.stop, writing.told);
     told.mask(&writing.pen.redactor());
     let cage = (site.compiled.environment.clone(), site.compiled.shell.clone());
-    let standing = Standing {
-        table: settings.table.clone(),
-        lineage: Lineage::main(),
-        kept: writing.pen.session(|session| session.promises.clone()),
-        model: model_name,
-    };
+    let kept = writing.pen.session(|session| session.promises.clone());
+    let (table, lineage) = (settings.table.clone(), Lineage::main());
+    let standing = Standing { table, lineage, kept, model: model_name };
     let tools = Tools::new(Setup {
         keeper: site.keeper,
         project: project.root().to_owned(),
@@ -297,6 +297,7 @@ fn furnish<'a>(
         times: settings.times(),
         redactor: writing.pen.redactor(),
         images: is_shown,
+        notebook: Notebook::at(program.places.notes(project.root())),
     });
     let facts = Facts {
         project: project.root().display().to_string(),
@@ -306,6 +307,7 @@ fn furnish<'a>(
         tools: tools.schemas().into_iter().map(|schema| schema.name).collect(),
         instructions: told.instructions,
         elsewhere: told.elsewhere,
+        notes: told.memory,
     };
     let pen = writing.pen;
     let broker = Broker::new(standing, writing.granter, pen.clone(), writing.people);

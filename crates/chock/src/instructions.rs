@@ -37,6 +37,8 @@ pub(crate) struct Told {
     pub(crate) instructions: Vec<Instruction>,
     /// Files of directories that the session does not start in, relative to the top.
     pub(crate) elsewhere: Vec<String>,
+    /// Rows of the notes of earlier sessions.
+    pub(crate) memory: Vec<String>,
     /// SHA-256 of each file, by whose it is.
     pub(crate) files: BTreeMap<String, String>,
     /// What was left out or cut.
@@ -165,6 +167,11 @@ impl Told {
         for instruction in &mut self.instructions {
             if let Some(masked) = redactor.text(&instruction.text, Mask::All) {
                 instruction.text = masked;
+            }
+        }
+        for row in &mut self.memory {
+            if let Some(masked) = redactor.text(row, Mask::All) {
+                *row = masked;
             }
         }
     }

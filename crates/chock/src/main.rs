@@ -39,6 +39,7 @@ mod judge;
 mod kept;
 mod keys;
 mod lesson;
+mod memory;
 mod nearby;
 mod outside;
 mod places;
@@ -122,6 +123,7 @@ fn obey(words: Words) -> (Option<Terminal>, Result<Exit, Failure>) {
         Command::Context(args) => command::fill::run(&program, &mut terminal, args),
         Command::Models(args) => command::models::run(&program, &mut terminal, args),
         Command::Usage(args) => command::usage::run(&program, &mut terminal, args),
+        Command::Memory(args) => command::memory::run(&program, &mut terminal, args),
         Command::Config(args) => command::config::run(&program, &mut terminal, args),
         Command::Login(args) => command::login::run(&program, &mut terminal, args),
         Command::Logout(args) => command::logout::run(&program, &mut terminal, args),

@@ -15,7 +15,7 @@ pub(crate) struct Places {
     pub(crate) home: Option<PathBuf>,
     /// `config.zon`, `tokens.zon`.
     pub(crate) config: PathBuf,
-    /// What was accepted, and the installation's key.
+    /// What was accepted, the installation's key, and notes.
     pub(crate) data: PathBuf,
     /// Sessions.
     pub(crate) state: PathBuf,
@@ -63,6 +63,11 @@ impl Places {
     /// Names the file of what the person accepted, of every project.
     pub(crate) fn accepted(&self) -> PathBuf {
         self.data.join("accepted.zon")
+    }
+
+    /// Names the directory of a project's notes.
+    pub(crate) fn notes(&self, project: &Path) -> PathBuf {
+        self.data.join("memory").join(slug(project))
     }
 
     /// Names the directory of the logs of a project's `exec`.

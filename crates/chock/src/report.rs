@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use chock_log::CommitsBody;
+use chock_log::{CommitsBody, NoteBody};
 use chock_workspace::{JsonBytes, Parked};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -62,6 +62,9 @@ pub(crate) struct Report {
     /// What was done to refs, where commits were carried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) commits: Option<CommitsBody>,
+    /// The notes for later sessions that the session wrote.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) memory: Vec<NoteBody>,
     /// What a person is told besides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
@@ -150,6 +153,7 @@ mod tests {
             }],
             record: Some(7),
             commits: None,
+            memory: Vec::new(),
             notes: Vec::new(),
         };
         let text = serde_json::to_string(&report).expect("JSON");

@@ -155,10 +155,15 @@ impl Settings {
 
     /// Says whether a row of the table changes the system call filter.
     fn grant(&self, action: &'static str) -> Grant {
+        if self.allows("run_command", action) { Grant::Allow } else { Grant::Deny }
+    }
+
+    /// Says whether the rows allow an action of a tool without a question.
+    pub(crate) fn allows(&self, tool: &str, action: &'static str) -> bool {
         let action = Action::from_static(action);
-        let request = Request { action: &action, tool: "run_command", model: "" };
+        let request = Request { action: &action, tool, model: "" };
         let ruling = decide(&self.table, &Lineage::main(), &Ratchet::default(), &request);
-        if ruling.decision == Decision::Allow { Grant::Allow } else { Grant::Deny }
+        ruling.decision == Decision::Allow
     }
 
     /// Refuses a model that a row of the organisation or the project does not allow. One that no

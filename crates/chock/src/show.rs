@@ -111,6 +111,10 @@ impl Show {
                 let line = format!("· plan: {} of {} steps done", done.count(), body.steps.len());
                 self.say(Weight::Quiet, &line);
             }
+            Event::Noted(body) => {
+                let line = format!("· writes the note {} ({})", body.name, body.kind);
+                self.say(Weight::Quiet, &visible_line(&line));
+            }
             Event::Reviewed(_) | Event::Promise(_) | Event::Widened(_) | Event::Compaction(_) => {
                 self.governed(&record.event);
             }
@@ -360,7 +364,7 @@ fn ceiling(outcome: &Outcome) -> Option<&str> {
 /// Says in a line what a call is about: its tool, and the argument a person looks for.
 fn summary(call: &ToolCall) -> String {
     let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
-    let telling = ["command", "path", "pattern", "title"];
+    let telling = ["command", "path", "pattern", "title", "name"];
     let first = telling.iter().find_map(|name| arguments.get(name).and_then(Value::as_str));
     let name = if call.name == "run_command" { "$" } else { &call.name };
     visible_line(format!("{name} {}", first.unwrap_or_default()).trim_end())

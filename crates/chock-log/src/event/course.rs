@@ -42,6 +42,24 @@ pub struct TitleBody {
     pub title: String,
 }
 
+/// Body of `note.written`: stands before the note is written. Whether it was is in the result of
+/// its call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoteBody {
+    /// The call that asked for it.
+    pub call: String,
+    /// The note.
+    pub name: String,
+    /// What it is about, in a word: `insight`, `gotcha` ...
+    pub kind: String,
+    /// What it says, in a line.
+    pub description: String,
+    /// How long its text is.
+    pub bytes: u64,
+    /// SHA-256 of its text, lower hex.
+    pub hash: String,
+}
+
 /// Body of `compaction`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionBody {

@@ -3,5 +3,6 @@
 mod cage;
 mod commands;
 mod files;
+mod notes;
 mod tasks;
 mod yard;

@@ -16,7 +16,7 @@ use chock_testkit::TestLog;
 use chock_tools::cage::{
     CageRules, Compiled, Denied, Filter, Home, Host, Limits, ToolchainRules, compile,
 };
-use chock_tools::{Attended, Cancel, Proposed, Setup, TaskEnd, Times, Tools, Walls};
+use chock_tools::{Attended, Cancel, Proposed, Setup, Stamp, TaskEnd, Times, Tools, Walls};
 use chock_workspace::{Method, Opening, Owner, Project, Start, Surroundings, Workspace};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -85,6 +85,7 @@ impl Yard {
         let keeper = Keeper::start(&keeper_options(), &compiled.cage).expect("a keeper");
         let tools = Tools::new(Setup {
             images: true,
+            notebook: chock_tools::Notebook::at(at("notes/project")),
             redactor: chock_log::Redactor::new([], [7; 32]),
             keeper,
             project: project.clone(),
@@ -142,6 +143,15 @@ impl Yard {
             Proposed::Note { event, outcome } => {
                 self.opened.pen.write(event).expect("a record");
                 outcome
+            }
+            Proposed::Memory(proposal) => {
+                let granter = &mut self.opened.granter;
+                let permit = granter
+                    .grant(&call.id, proposal.act, Vec::new(), Grounds::Person)
+                    .expect("an approval on disk");
+                let stamp =
+                    Stamp { written_at: "2026-11-30T08:00:00Z".into(), session: "s".into() };
+                self.tools.note(permit, &stamp)
             }
             Proposed::Task(proposal) => {
                 let granter = &mut self.opened.granter;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use chock_config::Flags;
-use chock_log::Log;
+use chock_log::{Log, NoteBody};
 use chock_workspace::Direction;
 use serde_json::json;
 
@@ -68,9 +68,13 @@ pub(crate) fn run(
     let project = program.project(args.project.as_deref())?;
     let sessions = program.places.sessions(project.root());
     let listed = found::session(&sessions, args.session.as_deref())?.read()?;
+    let notes = listed.session.notes.as_slice();
+    if !args.json {
+        say_notes(terminal, notes);
+    }
     let Some(sight) = handback::sight(&project, &listed.found, &listed.session, None)? else {
         terminal.say(Weight::Quiet, "nothing to review: no turn of this session is complete");
-        return nothing(terminal, args.json);
+        return nothing(terminal, notes, args.json);
     };
     let mut selection = args.selection();
     if selection.is_empty() {
@@ -83,10 +87,10 @@ pub(crate) fn run(
                 None => "nothing to review: the session changed nothing",
             };
             terminal.say(Weight::Quiet, words);
-            return nothing(terminal, args.json);
+            return nothing(terminal, notes, args.json);
         }
         if args.json || !terminal.can_ask {
-            return list(terminal, &sight, args.json);
+            return list(terminal, (&sight, notes), args.json);
         }
         let lines = args.lines || program.draws_lines_only();
         let walk = if lines { walk::through } else { browse::through };
@@ -98,7 +102,8 @@ pub(crate) fn run(
     selection.snapshot = Some(sight.changes.snapshot.to_string());
     let declined: Vec<_> = selection.reject.iter().map(|(path, _)| path.clone()).collect();
     let asker = Asker { program, project: &project, found: &listed.found };
-    let report = asker.report(terminal, Request::Review { selection })?;
+    let mut report = asker.report(terminal, Request::Review { selection })?;
+    report.memory = notes.to_vec();
     report.tell(terminal, ("wrote", args.json))?;
     if !args.json && report.refused.is_empty() {
         for path in declined {
@@ -125,18 +130,33 @@ impl ReviewArgs {
     }
 }
 
-fn nothing(terminal: &mut Terminal, json: bool) -> Result<Exit, Failure> {
+/// Says which notes for later sessions the session wrote: no review takes or declines them.
+fn say_notes(terminal: &mut Terminal, notes: &[NoteBody]) {
+    for NoteBody { name, kind, description, .. } in notes {
+        let line = format!("this session wrote the note {name} ({kind}): {description}");
+        terminal.say(Weight::Warn, &visible_line(&line));
+        let cure = format!("    chock memory show {name}, or chock memory remove {name}");
+        terminal.say(Weight::Quiet, &visible_line(&cure));
+    }
+}
+
+fn nothing(terminal: &mut Terminal, notes: &[NoteBody], json: bool) -> Result<Exit, Failure> {
     if json {
-        Report::default().tell(terminal, ("", true))?;
+        let report = Report { memory: notes.to_vec(), ..Report::default() };
+        report.tell(terminal, ("", true))?;
     }
     Ok(Exit::Finished)
 }
 
 /// Says what there is to review, with the names of its changes.
-fn list(terminal: &mut Terminal, sight: &handback::Sight, json: bool) -> Result<Exit, Failure> {
+fn list(
+    terminal: &mut Terminal,
+    (sight, notes): (&handback::Sight, &[NoteBody]),
+    json: bool,
+) -> Result<Exit, Failure> {
     if json {
         let left = handback::everything(&sight.changes);
-        let report = Report { left, ..Report::default() };
+        let report = Report { left, memory: notes.to_vec(), ..Report::default() };
         let mut object = serde_json::to_value(&report).map_err(|fault| Failure::because(&fault))?;
         object["files"] = json!(sight.changes.files);
         terminal.answer(&object.to_string())?;

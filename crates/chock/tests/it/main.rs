@@ -23,6 +23,7 @@ mod landing_again;
 mod limits;
 mod login;
 mod machine;
+mod memory;
 mod models;
 mod nearby;
 mod notices;
