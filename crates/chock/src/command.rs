@@ -14,6 +14,7 @@ pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod memory;
 pub(crate) mod models;
+pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod review;
 pub(crate) mod run;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Models(models::ModelsArgs),
     /// Show what sessions used, in tokens and money
     Usage(usage::UsageArgs),
+    /// Show the plan of a session
+    Plan(plan::PlanArgs),
     /// List, read and remove the notes that agents wrote for later sessions
     Memory(memory::MemoryArgs),
     /// Show every setting in force and where it comes from

@@ -123,6 +123,7 @@ fn obey(words: Words) -> (Option<Terminal>, Result<Exit, Failure>) {
         Command::Context(args) => command::fill::run(&program, &mut terminal, args),
         Command::Models(args) => command::models::run(&program, &mut terminal, args),
         Command::Usage(args) => command::usage::run(&program, &mut terminal, args),
+        Command::Plan(args) => command::plan::run(&program, &mut terminal, args),
         Command::Memory(args) => command::memory::run(&program, &mut terminal, args),
         Command::Config(args) => command::config::run(&program, &mut terminal, args),
         Command::Login(args) => command::login::run(&program, &mut terminal, args),

@@ -183,7 +183,7 @@ pub(crate) fn reason_word(reason: EndReason) -> &'static str {
     }
 }
 
-fn title(session: &Session) -> String {
+pub(super) fn title(session: &Session) -> String {
     let first = session.entries.iter().find_map(|(_, entry)| match entry {
         Entry::User(text) => Some(text.clone()),
         Entry::Model(_) | Entry::Result { .. } | Entry::Notice(_) => None,

@@ -31,6 +31,7 @@ mod observe;
 mod organisation;
 mod pictures;
 mod plain;
+mod plan;
 mod planted;
 mod policy;
 mod review;
