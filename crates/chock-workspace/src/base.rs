@@ -2,41 +2,34 @@
 //!
 //! A base is `<cache>/bases/<key>` with the checkout in `tree`, the index that
 //! matches it in `index`, and what was counted in `facts`. It is made under another
-//! name while its lock is held, and renamed when it is complete.
+//! name while its lock is held, and renamed when it is complete. Whoever works on it shares
+//! `<key>.used`, whose time says when somebody last did.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use git2::{ObjectType, Repository};
-use rustix::fs::{Timespec, Timestamps};
+use git2::{Oid, Repository};
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 use serde::{Deserialize, Serialize};
 
-use crate::git::{Git, Own};
-use crate::{Owner, TreeId, WorkspaceFault, files, index, remove};
+use crate::checkout::{self, Difference};
+use crate::git::Git;
+use crate::{Owner, Progress, TreeId, WorkspaceFault, files, prune, remove};
 
 /// The layout of a base. Another number never meets an older base.
 const VERSION: u32 = 2;
 
-/// How much older than its index a base's files are, in seconds.
-///
-/// Git reads a file's content when its time is not before the index's.
-const OLDER: i64 = 10;
+/// How many of the bases that were used last are asked whether a new one is like them.
+const EARLIER_MAX: usize = 8;
 
-/// A pointer of Git LFS is smaller than this many bytes.
-const POINTER_BYTES_MAX: u64 = 1024;
-
-/// How such a pointer starts.
-const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
-
-/// One base, complete.
+/// One base, complete. It is not pruned before the value is gone.
 #[derive(Debug)]
 pub(crate) struct Base {
     directory: PathBuf,
     pub(crate) facts: BaseFacts,
+    used: File,
 }
 
 /// What was counted while the base was made.
@@ -46,6 +39,9 @@ pub(crate) struct BaseFacts {
     pub(crate) lfs_pointers: u64,
     /// Submodules, which are empty directories.
     pub(crate) submodules: u64,
+    /// How much of the disk the base takes. `None` where nobody counted it.
+    #[serde(default)]
+    pub(crate) bytes: Option<u64>,
 }
 
 /// What a base is made from.
@@ -57,6 +53,8 @@ pub(crate) struct Recipe<'a> {
     pub(crate) tree: TreeId,
     pub(crate) owner: Option<Owner>,
     pub(crate) contents: Contents,
+    /// What is told how far it is.
+    pub(crate) progress: &'a Progress,
 }
 
 /// What a base is a copy of.
@@ -95,30 +93,100 @@ impl Base {
             std::fs::create_dir_all(directory).map_err(files::fault("make", directory))?;
         }
         let key = key(recipe.tree, (recipe.owner, recipe.contents));
-        let directory = bases.join(&key);
-        if let Some(base) = Self::find(&directory) {
-            return Ok(base);
-        }
+        // From here on nobody prunes it.
+        let used = share(&bases, &key)?;
+        let found = match Self::find(&bases.join(&key), used) {
+            Ok(base) => return Ok(base),
+            Err(used) => used,
+        };
         sweep(&bases)?;
         let _lock = files::wait_lock(&bases.join(format!("{key}.lock")))?;
-        if let Some(base) = Self::find(&directory) {
-            return Ok(base);
-        }
-        let making = bases.join(format!("{key}.making"));
-        remove::tree(&making)?;
-        make(&making, recipe)?;
-        remove::tree(&directory)?;
-        std::fs::rename(&making, &directory).map_err(files::fault("rename", &making))?;
-        Self::find(&directory).ok_or_else(|| {
-            files::fault("read", &directory)(io::Error::from(io::ErrorKind::NotFound))
+        let used = match Self::find(&bases.join(&key), found) {
+            Ok(base) => return Ok(base),
+            Err(used) => used,
+        };
+        Self::make(&bases, &key, recipe)?;
+        // What cannot be removed now is tried again with the next base.
+        let _unpruned = prune::with_time_of(&used, &bases);
+        Self::find(&bases.join(&key), used).map_err(|_| {
+            files::fault("read", &bases.join(&key))(io::Error::from(io::ErrorKind::NotFound))
         })
     }
 
-    fn find(directory: &Path) -> Option<Self> {
-        let facts = files::read_bounded(&directory.join("facts"), 4096).ok()?;
-        let facts = serde_json::from_slice(&facts).ok()?;
-        Some(Self { directory: directory.to_owned(), facts })
+    /// Makes it while its lock is held.
+    fn make(bases: &Path, key: &str, recipe: &Recipe<'_>) -> Result<(), WorkspaceFault> {
+        let (directory, making) = (bases.join(key), bases.join(format!("{key}.making")));
+        remove::tree(&making)?;
+        let odd = |source| WorkspaceFault::Objects { what: "read the committed files", source };
+        let repository = Repository::open_bare(recipe.store).map_err(odd)?;
+        let (earlier, difference) = earlier(bases, &repository, recipe).map_err(odd)?;
+        checkout::make(&making, recipe, (earlier.as_ref(), &difference), &repository)?;
+        remove::tree(&directory)?;
+        std::fs::rename(&making, &directory).map_err(files::fault("rename", &making))
     }
+
+    /// The base in `directory`, or `used` again when there is none.
+    fn find(directory: &Path, used: File) -> Result<Self, File> {
+        let facts = files::read_bounded(&directory.join("facts"), 4096).ok();
+        match facts.and_then(|facts| serde_json::from_slice(&facts).ok()) {
+            Some(facts) => Ok(Self { directory: directory.to_owned(), facts, used }),
+            None => Err(used),
+        }
+    }
+
+    /// What keeps it from being pruned while it is held.
+    pub(crate) fn into_used(self) -> File {
+        self.used
+    }
+}
+
+/// Says that somebody works on a base, until the file is closed.
+fn share(bases: &Path, key: &str) -> Result<File, WorkspaceFault> {
+    let path = bases.join(format!("{key}.used"));
+    let used = files::share_lock(&path)?;
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    let now = Timestamps { last_access: now, last_modification: now };
+    rustix::fs::futimens(&used, &now)
+        .map_err(|errno| files::fault("change", &path)(errno.into()))?;
+    Ok(used)
+}
+
+/// The base that a new one is most like, held, and what the new one has that it has not.
+///
+/// Only trees that the store knows are asked: those of the same project.
+fn earlier(
+    bases: &Path,
+    repository: &Repository,
+    recipe: &Recipe<'_>,
+) -> Result<(Option<Base>, Difference), git2::Error> {
+    let tree = recipe.tree.0;
+    let wanted = key(recipe.tree, (recipe.owner, recipe.contents));
+    let (_, kind) = split(&wanted);
+    let mut best = (None, Difference::between(repository, tree, None)?);
+    let mut known = prune::stock(bases).unwrap_or_default();
+    known.sort_by_key(|kept| std::cmp::Reverse(kept.used));
+    let like = known.into_iter().filter_map(|kept| {
+        let (id, whose) = split(&kept.key);
+        let id = Oid::from_str(id).ok().filter(|_| whose == kind)?;
+        repository.find_tree(id).ok().map(|_| (kept.key.clone(), id))
+    });
+    for (key, old) in like.take(EARLIER_MAX) {
+        let difference = Difference::between(repository, tree, Some(old))?;
+        if difference.fresh.len() >= best.1.fresh.len() {
+            continue;
+        }
+        // Being compared is no use: its time stays as it is.
+        let used = files::share_lock(&bases.join(format!("{key}.used"))).ok();
+        if let Some(base) = used.and_then(|used| Base::find(&bases.join(&key), used).ok()) {
+            best = (Some(base), difference);
+        }
+    }
+    Ok(best)
+}
+
+/// The tree in a key, and the rest of it.
+fn split(key: &str) -> (&str, &str) {
+    key.split_once('-').unwrap_or((key, ""))
 }
 
 fn key(tree: TreeId, (owner, contents): Key) -> String {
@@ -143,118 +211,4 @@ fn sweep(bases: &Path) -> Result<(), WorkspaceFault> {
         }
     }
     Ok(())
-}
-
-fn make(making: &Path, recipe: &Recipe<'_>) -> Result<(), WorkspaceFault> {
-    let (tree, index) = (making.join("tree"), making.join("index"));
-    files::make_private(making)?;
-    files::make_open(&tree)?;
-    verify(recipe)?;
-    check_out(&tree, &index, recipe)?;
-    let seconds = index.metadata().map_err(files::fault("read", &index))?.mtime() - OLDER;
-    let facts = settle(&tree, seconds, recipe.owner)?;
-    set_index_times(&tree, &index, seconds, recipe)?;
-    if recipe.contents == Contents::Repository {
-        // The session's git directory is mounted here.
-        let mount_point = tree.join(".git");
-        files::make_open(&mount_point)?;
-        files::give(&mount_point, recipe.owner)?;
-    }
-    let facts = serde_json::to_vec(&facts).expect("invariant: two numbers are JSON");
-    files::write_whole(&making.join("facts"), &facts)
-        .map_err(files::fault("write", &making.join("facts")))
-}
-
-/// Reads everything once and compares it with its name. Git checks out what it finds under a name,
-/// and a base is shared by every project with that tree: one must not write for the others.
-fn verify(recipe: &Recipe<'_>) -> Result<(), WorkspaceFault> {
-    // libgit2 hashes what it reads.
-    let verify = || {
-        let repository = Repository::open_bare(recipe.store)?;
-        let odb = repository.odb()?;
-        let mut left = vec![recipe.tree.0];
-        let mut seen = HashSet::new();
-        while let Some(id) = left.pop() {
-            for entry in &repository.find_tree(id)? {
-                if !seen.insert(entry.id()) {
-                    continue;
-                }
-                match entry.kind() {
-                    Some(ObjectType::Tree) => left.push(entry.id()),
-                    Some(ObjectType::Blob) => drop(odb.read(entry.id())?),
-                    // A submodule's commit is not here.
-                    Some(_) | None => {}
-                }
-            }
-        }
-        Ok(())
-    };
-    let what = "read the committed files";
-    verify().map_err(|source| WorkspaceFault::Objects { what, source })
-}
-
-fn check_out(tree: &Path, index: &Path, recipe: &Recipe<'_>) -> Result<(), WorkspaceFault> {
-    let own = Own { git_dir: recipe.store, work_tree: tree, index };
-    let fault = |fault: crate::git::GitFault| WorkspaceFault::Git {
-        what: "check out the base",
-        said: fault.said(),
-    };
-    let id = recipe.tree.to_string();
-    let args = ["read-tree", &id].map(OsStr::new);
-    recipe.git.own(&own, &args, None).map_err(fault)?;
-    let args = ["checkout-index", "--all", "--quiet", "--index"].map(OsStr::new);
-    recipe.git.own(&own, &args, None).map_err(fault)?;
-    Ok(())
-}
-
-/// Gives every file its time and owner, and counts the pointers of Git LFS.
-fn settle(tree: &Path, seconds: i64, owner: Option<Owner>) -> Result<BaseFacts, WorkspaceFault> {
-    let time = Timespec { tv_sec: seconds, tv_nsec: 0 };
-    let times = Timestamps { last_access: time, last_modification: time };
-    let (mut lfs_pointers, mut submodules) = (0, 0);
-    files::walk(tree, &mut |path, found| {
-        // Git keeps no empty directories: this one stands for a submodule.
-        if found.is_dir() && path != tree && path.read_dir()?.next().is_none() {
-            submodules += 1;
-        }
-        if found.is_file() && found.len() < POINTER_BYTES_MAX && is_pointer(path)? {
-            lfs_pointers += 1;
-        }
-        files::set_times(path, &times)?;
-        match owner {
-            Some(owner) => std::os::unix::fs::lchown(path, Some(owner.uid), Some(owner.gid)),
-            None => Ok(()),
-        }
-    })?;
-    Ok(BaseFacts { lfs_pointers, submodules })
-}
-
-fn is_pointer(path: &Path) -> io::Result<bool> {
-    let mut start = [0; POINTER.len()];
-    match File::open(path)?.read_exact(&mut start) {
-        Ok(()) => Ok(start == POINTER),
-        Err(fault) if fault.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(fault) => Err(fault),
-    }
-}
-
-/// Makes the index match the files' new times.
-fn set_index_times(
-    tree: &Path,
-    index: &Path,
-    seconds: i64,
-    recipe: &Recipe<'_>,
-) -> Result<(), WorkspaceFault> {
-    let unreadable = |what| files::fault(what, index);
-    let mut bytes = std::fs::read(index).map_err(unreadable("read"))?;
-    let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
-    let odd = |fault| unreadable("change")(io::Error::new(io::ErrorKind::InvalidData, fault));
-    index::set_times(&mut bytes, seconds).map_err(odd)?;
-    std::fs::write(index, bytes).map_err(unreadable("write"))?;
-    let own = Own { git_dir: recipe.store, work_tree: tree, index };
-    let args = ["update-index", "-q", "--refresh", "--force-write-index"].map(OsStr::new);
-    recipe.git.own(&own, &args, None).map(drop).map_err(|fault| WorkspaceFault::Git {
-        what: "write the index of the base",
-        said: fault.said(),
-    })
 }

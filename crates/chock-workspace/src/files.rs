@@ -80,30 +80,43 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Opens the lock file at `path`, and locks it unless another process holds it.
 pub(crate) fn try_lock(path: &Path) -> Result<Option<File>, WorkspaceFault> {
-    let file = open_lock(path)?;
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
-        Err(Errno::WOULDBLOCK) => Ok(None),
-        Err(errno) => Err(fault("lock", path)(errno.into())),
-    }
+    lock(path, FlockOperation::NonBlockingLockExclusive)
 }
 
 /// Opens the lock file at `path` and waits until it is ours.
 pub(crate) fn wait_lock(path: &Path) -> Result<File, WorkspaceFault> {
-    let file = open_lock(path)?;
-    loop {
-        match rustix::fs::flock(&file, FlockOperation::LockExclusive) {
-            Ok(()) => return Ok(file),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(fault("lock", path)(errno.into())),
-        }
-    }
+    waited(path, FlockOperation::LockExclusive)
 }
 
-fn open_lock(path: &Path) -> Result<File, WorkspaceFault> {
+/// Opens the lock file at `path` and waits until nobody has it for himself alone.
+pub(crate) fn share_lock(path: &Path) -> Result<File, WorkspaceFault> {
+    waited(path, FlockOperation::LockShared)
+}
+
+fn waited(path: &Path, how: FlockOperation) -> Result<File, WorkspaceFault> {
+    let held = lock(path, how)?;
+    held.ok_or_else(|| fault("lock", path)(io::ErrorKind::WouldBlock.into()))
+}
+
+/// `None` when another process holds it and `how` does not wait.
+fn lock(path: &Path, how: FlockOperation) -> Result<Option<File>, WorkspaceFault> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    options.open(path).map_err(fault("open", path))
+    loop {
+        let file = options.open(path).map_err(fault("open", path))?;
+        match rustix::fs::flock(&file, how) {
+            Ok(()) => {}
+            Err(Errno::INTR) => continue,
+            Err(Errno::WOULDBLOCK) => return Ok(None),
+            Err(errno) => return Err(fault("lock", path)(errno.into())),
+        }
+        // Whoever had it last may have removed the file: then it locks nothing any more.
+        let held = file.metadata().map_err(fault("read", path))?;
+        let is_there = |found: fs::Metadata| (found.dev(), found.ino()) == (held.dev(), held.ino());
+        if path.symlink_metadata().is_ok_and(is_there) {
+            return Ok(Some(file));
+        }
+    }
 }
 
 /// Gives everything at and below `path` to `owner`. Links are not followed.
@@ -133,14 +146,19 @@ pub(crate) fn set_times(path: &Path, times: &Timestamps) -> io::Result<()> {
     Ok(rustix::fs::utimensat(CWD, path, times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// Copies a whole tree, keeping modes and times, sharing blocks where it can.
-pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<(), WorkspaceFault> {
+/// Copies a whole tree, keeping modes and times, sharing blocks where it can. `copied` is called
+/// for every file and link.
+pub(crate) fn copy_tree(
+    from: &Path,
+    to: &Path,
+    copied: &mut dyn FnMut(),
+) -> Result<(), WorkspaceFault> {
     let found = from.symlink_metadata().map_err(fault("read", from))?;
     if found.is_dir() {
         fs::create_dir(to).map_err(fault("make", to))?;
         for entry in from.read_dir().map_err(fault("read", from))? {
             let name = entry.map_err(fault("read", from))?.file_name();
-            copy_tree(&from.join(&name), &to.join(&name))?;
+            copy_tree(&from.join(&name), &to.join(&name), copied)?;
         }
         let mode = Permissions::from_mode(found.mode() & 0o777);
         fs::set_permissions(to, mode).map_err(fault("change", to))?;
@@ -149,6 +167,9 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<(), WorkspaceFault> {
         std::os::unix::fs::symlink(target, to).map_err(fault("make", to))?;
     } else {
         copy_file(from, to, found.mode() & 0o777).map_err(fault("copy", from))?;
+    }
+    if !found.is_dir() {
+        copied();
     }
     let times = Timestamps {
         last_access: rustix::fs::Timespec { tv_sec: found.atime(), tv_nsec: found.atime_nsec() },

@@ -83,7 +83,7 @@ pub(crate) fn all(project: &Project, forking: &Forking) -> Result<Made, Workspac
         checkpoint::restore(&repository, git.0, &session.join("git"))?;
     }
     make::give(session, record.owner)?;
-    Ok(Made { record, sights })
+    Ok(Made { record, sights, used: base.into_used() })
 }
 
 fn opening(forking: &Forking, record: &Record) -> Opening {

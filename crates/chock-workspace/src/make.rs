@@ -70,7 +70,8 @@ pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Made, Workspac
     let dirty = sights.without_denied(&matcher, dirty)?;
     let contents = origin.contents();
     let (git, owner) = (&project.git, opening.owner);
-    let recipe = Recipe { git, store: store.directory(), tree, owner, contents };
+    let (store_directory, progress) = (store.directory(), &project.progress);
+    let recipe = Recipe { git, store: store_directory, tree, owner, contents, progress };
     let base = Base::ensure(&opening.cache, &recipe)?;
     halves(session, &base, opening.method)?;
     sights.take_out(&top(session, opening.method))?;
@@ -105,7 +106,7 @@ pub(crate) fn all(project: &Project, opening: &Opening) -> Result<Made, Workspac
         record.start_tree = start.map_err(|source| WorkspaceFault::Start { source })?.tree;
     }
     give(session, opening.owner)?;
-    Ok(Made { record, sights })
+    Ok(Made { record, sights, used: base.into_used() })
 }
 
 /// Removes what an earlier attempt at a new workspace left.
@@ -244,7 +245,8 @@ pub(crate) fn base(
     record: &Record,
 ) -> Result<Base, WorkspaceFault> {
     let (tree, owner, contents) = (record.base_tree, record.owner, record.contents);
-    let recipe = Recipe { git: &project.git, store, tree, owner, contents };
+    let (git, progress) = (&project.git, &project.progress);
+    let recipe = Recipe { git, store, tree, owner, contents, progress };
     Base::ensure(Path::new(&record.cache), &recipe)
 }
 
@@ -305,7 +307,7 @@ pub(crate) fn halves(session: &Path, base: &Base, method: Method) -> Result<(), 
             files::make_open(&session.join(HALVES).join("upper"))?;
             files::make_open(&session.join(HALVES).join("work"))
         }
-        Method::Copy => files::copy_tree(&base.tree(), &session.join("root")),
+        Method::Copy => files::copy_tree(&base.tree(), &session.join("root"), &mut || ()),
     }
 }
 

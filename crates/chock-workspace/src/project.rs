@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::facts::Facts;
 use crate::git::{self, Git, GitFault};
-use crate::{ProjectGit, forbidden, person};
+use crate::{Progress, ProjectGit, forbidden, person};
 
 /// What the caller knows of the machine and the person.
 #[derive(Debug, Clone)]
@@ -35,6 +35,7 @@ pub struct Project {
     notices: Vec<Notice>,
     pub(crate) git: Git,
     pub(crate) facts: Facts,
+    pub(crate) progress: Progress,
 }
 
 impl Project {
@@ -76,7 +77,8 @@ impl Project {
         };
         let notices = notices(&facts, &common_dir);
         let start = start.strip_prefix(&root).unwrap_or(Path::new("")).to_owned();
-        Ok(Self { root, start, git_dir, common_dir, project_git, notices, git, facts })
+        let progress = Progress::default();
+        Ok(Self { root, start, git_dir, common_dir, project_git, notices, git, facts, progress })
     }
 
     /// A directory that is in no repository.
@@ -84,7 +86,14 @@ impl Project {
         let none = root.join(".git");
         let (git_dir, common_dir, start) = (none.clone(), none, PathBuf::new());
         let (project_git, facts) = (ProjectGit::None, Facts::default());
-        Self { root, start, git_dir, common_dir, project_git, notices: Vec::new(), git, facts }
+        let (notices, progress) = (Vec::new(), Progress::default());
+        Self { root, start, git_dir, common_dir, project_git, notices, git, facts, progress }
+    }
+
+    /// The same project, which tells `progress` when making a base of it takes time.
+    #[must_use]
+    pub fn telling(self, progress: Progress) -> Self {
+        Self { progress, ..self }
     }
 
     /// Whether the project is a git repository.

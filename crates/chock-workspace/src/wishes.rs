@@ -1,5 +1,6 @@
 //! What a session is given besides the committed tree, and what is kept from it.
 
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,8 @@ use crate::{
 pub(crate) struct Made {
     pub(crate) record: Record,
     pub(crate) sights: Sights,
+    /// What keeps the base from being pruned.
+    pub(crate) used: File,
 }
 
 /// What rules come to in one project at one time.

@@ -63,6 +63,8 @@ pub struct Workspace {
     /// What of the git directory was read with the last snapshot.
     seen: Mutex<Seen>,
     lock: File,
+    /// The base is not pruned meanwhile.
+    _used: File,
 }
 
 impl Workspace {
@@ -120,7 +122,7 @@ impl Workspace {
         if record.method == Method::Overlay {
             leftovers::sweep(&make::top(session, record.method))?;
         }
-        make::base(project, store.directory(), &record)?;
+        let used = make::base(project, store.directory(), &record)?.into_used();
         let sights = wishes::again(project, session, &record, (covered, binds))?;
         for path in sights.names(project) {
             if !record.covered.iter().any(|known| known == path.as_os_str()) {
@@ -128,7 +130,7 @@ impl Workspace {
             }
         }
         record.write(session)?;
-        Ok(Self::whole(project, session.to_owned(), Made { record, sights }, lock))
+        Ok(Self::whole(project, session.to_owned(), Made { record, sights, used }, lock))
     }
 
     fn new(
@@ -152,7 +154,7 @@ impl Workspace {
     }
 
     fn whole(project: &Project, session: PathBuf, made: Made, lock: File) -> Self {
-        let Made { record, sights } = made;
+        let Made { record, sights, used } = made;
         let layout = make::layout(project, &session, &record, &sights.bound);
         let mut notices = project.notices().to_vec();
         notices.extend(sights.notices);
@@ -164,7 +166,7 @@ impl Workspace {
         if !elsewhere.is_empty() && record.contents == Contents::Repository {
             notices.push(Notice::ObjectsElsewhere { paths: elsewhere });
         }
-        let BaseFacts { lfs_pointers, submodules } = record.base_facts;
+        let BaseFacts { lfs_pointers, submodules, .. } = record.base_facts;
         if lfs_pointers > 0 {
             notices.push(Notice::LfsPointers { count: lfs_pointers });
         }
@@ -173,7 +175,7 @@ impl Workspace {
         }
         let store = Store::at(&session);
         let (covered, seen) = (sights.covered, Mutex::default());
-        Self { session, layout, notices, covered, record, store, seen, lock }
+        Self { session, layout, notices, covered, record, store, seen, lock, _used: used }
     }
 
     /// Where everything is, and where it belongs inside.

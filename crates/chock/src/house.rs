@@ -38,6 +38,7 @@ use crate::instructions::{self, Told};
 use crate::kept;
 use crate::keys;
 use crate::lesson::{self, Lesson};
+use crate::making;
 use crate::program::{Program, clock};
 use crate::reviewer::{MakeModel, ModelReviewer};
 use crate::settings::Settings;
@@ -466,6 +467,7 @@ pub(crate) fn prepare(
     make_readable(&outputs)?;
     let options = program.keeper_options()?;
     let place = Place { program, options: &options, settings: ground.settings, outputs: &outputs };
+    let project = &project.clone().telling(making::progress(show));
     let workspace = open_workspace(program, project, ground, Method::Overlay)?;
     for notice in workspace.notices() {
         warn(show, &notice.to_string());

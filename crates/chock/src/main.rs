@@ -39,6 +39,7 @@ mod judge;
 mod kept;
 mod keys;
 mod lesson;
+mod making;
 mod memory;
 mod nearby;
 mod outside;

@@ -36,8 +36,10 @@ pub(crate) struct Show {
     view: View,
     /// Whether the cursor of standard output stands behind an unfinished line.
     open_line: bool,
-    /// Whether the last line on the screen counts the seconds of a wait down.
-    counting: bool,
+    /// Whether the last line on the screen is drawn over, as that of a countdown is.
+    drawn: bool,
+    /// Whether what is under way was said, since none could be drawn.
+    told: bool,
     /// Whether the reply's words were shown piece by piece.
     streamed: bool,
     /// Replaces secrets in a reply that comes in pieces, once a session is open.
@@ -56,7 +58,8 @@ impl Show {
             terminal,
             view,
             open_line: false,
-            counting: false,
+            drawn: false,
+            told: false,
             streamed: false,
             masking: None,
             redactor: None,
@@ -73,7 +76,7 @@ impl Show {
 
     /// Shows a record that was just written.
     pub(crate) fn record(&mut self, record: &Record, line: &[u8]) {
-        self.stop_counting();
+        self.stop_drawing();
         if self.view == View::Records {
             // A reader that is gone must not end the session: the log has it all.
             let _ = self.terminal.out().write_all(line);
@@ -192,7 +195,7 @@ impl Show {
 
     /// Says something beside the answer.
     pub(crate) fn say(&mut self, weight: Weight, line: &str) {
-        self.stop_counting();
+        self.stop_drawing();
         self.close_line();
         self.terminal.say(weight, line);
     }
@@ -200,17 +203,36 @@ impl Show {
     /// Counts a wait down in the last line of the screen, where one can be drawn.
     fn count(&mut self, seconds: u64) {
         if self.view == View::Person && self.terminal.draws() {
-            self.close_line();
-            self.counting = true;
             let (minutes, rest) = (seconds / 60, seconds % 60);
             let left =
                 if minutes > 0 { format!("{minutes} min {rest} s") } else { format!("{rest} s") };
-            self.terminal.say_piece(&format!("\r\x1b[2K  {left} left; Ctrl-C ends the wait"));
+            self.redraw(&format!("{left} left; Ctrl-C ends the wait"));
         }
     }
 
-    fn stop_counting(&mut self) {
-        if std::mem::take(&mut self.counting) {
+    /// Draws how far something is in the last line of the screen. Where none can be drawn, what is
+    /// under way is said once.
+    pub(crate) fn draw(&mut self, what: &str, far: &str) {
+        match self.view {
+            View::Person if self.terminal.draws() => self.redraw(&format!("{what}: {far}")),
+            View::Person if !self.told => {
+                self.say(Weight::Quiet, &format!("{what} ..."));
+                self.told = true;
+            }
+            View::Person | View::Records => {}
+        }
+    }
+
+    fn redraw(&mut self, line: &str) {
+        self.close_line();
+        self.drawn = true;
+        self.terminal.say_piece(&format!("\r\x1b[2K  {line}"));
+    }
+
+    /// Takes what was drawn off the screen.
+    pub(crate) fn stop_drawing(&mut self) {
+        self.told = false;
+        if std::mem::take(&mut self.drawn) {
             self.terminal.take_back_piece();
         }
     }
@@ -247,7 +269,7 @@ impl Show {
         if text.is_empty() {
             return;
         }
-        self.stop_counting();
+        self.stop_drawing();
         self.open_line = !text.ends_with('\n');
         let out = self.terminal.out();
         let _ = out.write_all(visible(text).as_bytes());

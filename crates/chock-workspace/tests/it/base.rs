@@ -1,10 +1,15 @@
 //! The base: what is in it, and that it is made once.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
-use chock_workspace::{Halves, Method, Notice, Owner, Start, Workspace};
+use chock_workspace::{
+    BASES_UNUSED_SECONDS_MAX, Halves, Making, Method, Notice, Owner, Progress, Start, Workspace,
+    prune_bases,
+};
 
 use crate::yard::{Yard, assert_same, everything};
 
@@ -127,4 +132,180 @@ fn the_files_belong_to_the_session_s_user() {
     }
     let store = yard.path("state/one.work/store").metadata().unwrap();
     assert_eq!((store.uid(), store.mode() & 0o777), (0, 0o700));
+}
+
+/// What is in a base but for its times, which are those of its making.
+fn content(base: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
+    let rows = everything(base).into_iter();
+    rows.map(|(path, mode, _, _, bytes)| {
+        (Path::new(&path).strip_prefix(base).unwrap().to_owned(), mode, bytes)
+    })
+    .collect()
+}
+
+/// Changes the project as a commit does: files, programs, links and directories come, go, change
+/// their kind and move.
+fn change(yard: &Yard, round: u64) {
+    let mut choose = round.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..8 {
+        choose = choose.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let pick = choose >> 33;
+        let name = format!("d{}/e{}/f{}", pick % 3, pick / 3 % 3, pick / 9 % 3);
+        let path = yard.project.join(&name);
+        let above = yard.project.join(format!("d{}/e{}", pick % 3, pick / 3 % 3));
+        match pick / 27 % 5 {
+            0 => drop(fs::remove_dir_all(&above)),
+            1 => {
+                // A file where a directory was.
+                let _gone = fs::remove_dir_all(&above);
+                fs::create_dir_all(above.parent().unwrap()).unwrap();
+                fs::write(&above, format!("{round}")).unwrap();
+            }
+            kind => {
+                if above.is_file() {
+                    fs::remove_file(&above).unwrap();
+                }
+                fs::create_dir_all(&above).unwrap();
+                let _gone = fs::remove_file(&path);
+                if kind == 2 {
+                    std::os::unix::fs::symlink(format!("to-{round}"), &path).unwrap();
+                } else {
+                    fs::write(&path, format!("{pick} {round}")).unwrap();
+                    let mode = if kind == 3 { 0o755 } else { 0o644 };
+                    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+                }
+            }
+        }
+    }
+    yard.write("round", round.to_string());
+    yard.commit("round");
+}
+
+#[test]
+fn a_base_made_from_an_earlier_one_is_as_one_made_alone() {
+    let yard = Yard::filled();
+    for round in 0..12 {
+        change(&yard, round);
+        let (name, alone) = (format!("{round}.work"), format!("alone-{round}.work"));
+        let from_earlier = yard.workspace_with(yard.opening(&name));
+        let mut opening = yard.opening(&alone);
+        opening.cache = yard.path(&format!("cache-{round}"));
+        let alone = yard.workspace_with(opening);
+        let (one, other) = (base(&from_earlier), base(&alone));
+        assert_eq!(content(&one), content(&other), "round {round}");
+        let entries = |base: &Path| {
+            let index = base.with_file_name("index");
+            let mut git = yard.command(&yard.project);
+            let listed = git.env("GIT_INDEX_FILE", &index).args(["ls-files", "--stage"]);
+            crate::yard::text(crate::yard::run(listed))
+        };
+        assert_eq!(entries(&one), entries(&other), "round {round}");
+        // No file is read again to see that it is unchanged: its time is the index's.
+        let mut git = yard.command(&one);
+        git.env("GIT_DIR", yard.project.join(".git")).env("GIT_WORK_TREE", &one);
+        git.env("GIT_INDEX_FILE", one.with_file_name("index"));
+        let options = ["-c", "core.checkStat=minimal", "-c", "core.trustctime=false"];
+        git.args(options).args(["diff-files", "--name-only"]);
+        assert_eq!(crate::yard::text(crate::yard::run(&mut git)), "", "round {round}");
+        for (path, ..) in everything(&one) {
+            let found = fs::symlink_metadata(&path).unwrap();
+            assert!(found.is_dir() || found.nlink() == 1, "{path:?} is linked");
+        }
+    }
+}
+
+#[test]
+fn what_an_earlier_base_has_is_copied_from_it() {
+    let yard = Yard::filled();
+    yard.write("deep/in/here", "as committed");
+    yard.commit("deep");
+    let earlier = base(&yard.workspace());
+    // No base has this content: who meets it in the next one knows where it comes from.
+    fs::write(earlier.join("deep/in/here"), "as  earlier!").unwrap();
+    yard.write("README", "other\n");
+    yard.commit("second");
+    let next = base(&yard.workspace_with(yard.opening("two.work")));
+    assert_eq!(fs::read(next.join("deep/in/here")).unwrap(), b"as  earlier!");
+    assert_eq!(fs::read(next.join("README")).unwrap(), b"other\n");
+}
+
+#[test]
+fn making_a_base_tells_how_far_it_is() {
+    let yard = Yard::filled();
+    let told: Arc<Mutex<Vec<Making>>> = Arc::default();
+    let listener = told.clone();
+    let progress = Progress::new(move |making| listener.lock().unwrap().push(making));
+    let project = yard.find().unwrap().telling(progress);
+    let workspace = Workspace::create(&project, &yard.opening("one.work")).unwrap();
+    let all = std::mem::take(&mut *told.lock().unwrap());
+    let (first, last) = (all.first().unwrap(), all.last().unwrap());
+    assert_eq!((first.done, last.done), (0, last.total));
+    assert!(last.total >= 2 && all.windows(2).all(|two| two[0].done <= two[1].done), "{all:?}");
+    drop(workspace);
+    Workspace::create(&project, &yard.opening("two.work")).unwrap();
+    assert_eq!(*told.lock().unwrap(), [], "a base that is there is not made");
+}
+
+#[test]
+fn a_base_in_use_is_never_pruned_and_one_that_was_is_made_again() {
+    let yard = Yard::filled();
+    let workspace = yard.workspace();
+    let (place, tree) = (base(&workspace), workspace.start_tree());
+    let cache = yard.path("cache");
+    assert_eq!(prune_bases(&cache).unwrap().count, 0);
+    assert!(place.join("README").is_file());
+    drop(workspace);
+    let pruned = prune_bases(&cache).unwrap();
+    assert!(pruned.count == 1 && pruned.bytes > 0, "{pruned:?}");
+    assert_eq!(cache.join("bases").read_dir().unwrap().count(), 0);
+    let session = yard.path("state/one.work");
+    let workspace = Workspace::open(&yard.find().unwrap(), &session, &[], &[]).unwrap();
+    assert!(place.join("README").is_file());
+    assert_eq!(workspace.snapshot().unwrap().tree, tree);
+    assert_eq!(prune_bases(&cache).unwrap().count, 0);
+}
+
+#[test]
+fn a_base_that_nobody_used_for_long_goes_away_with_the_next() {
+    let yard = Yard::filled();
+    let unused = base(&yard.workspace());
+    yard.write("README", "other\n");
+    yard.commit("second");
+    let held = yard.workspace_with(yard.opening("two.work"));
+    let second = base(&held);
+    let long = Duration::from_secs(u64::try_from(BASES_UNUSED_SECONDS_MAX).unwrap() + 60);
+    for place in [&unused, &second] {
+        let used = fs::File::open(place.parent().unwrap().with_extension("used")).unwrap();
+        used.set_modified(SystemTime::now() - long).unwrap();
+    }
+    yard.write("README", "third\n");
+    yard.commit("third");
+    let third = yard.workspace_with(yard.opening("three.work"));
+    assert!(!unused.exists(), "it was used long ago");
+    assert!(second.join("README").is_file(), "a session works on it");
+    assert!(base(&third).join("README").is_file());
+}
+
+#[test]
+fn nobody_loses_the_base_under_his_feet() {
+    let yard = Yard::filled();
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..3)
+            .map(|worker| {
+                let yard = &yard;
+                scope.spawn(move || {
+                    for round in 0..20 {
+                        let opening = yard.opening(&format!("{worker}-{round}.work"));
+                        let workspace = yard.workspace_with(opening);
+                        let place = base(&workspace);
+                        prune_bases(&yard.path("cache")).unwrap();
+                        assert!(place.join("README").is_file(), "{worker} {round}");
+                        drop(workspace);
+                        prune_bases(&yard.path("cache")).unwrap();
+                    }
+                })
+            })
+            .collect();
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+    });
 }

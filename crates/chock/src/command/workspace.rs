@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use chock_workspace::{Project, Shelf, forget_directory, remove_tree, size_on_disk};
+use chock_workspace::{Project, Shelf, forget_directory, prune_bases, remove_tree, size_on_disk};
 use serde_json::json;
 
 use super::exec::ExecArgs;
@@ -40,14 +40,14 @@ enum Act {
         /// The session's id or the end of it; the newest if there is none
         session: Option<String>,
     },
-    /// Remove the copy of a session, or what undo needs; logs stay
+    /// Remove the copy of a session, what undo needs, or bases; logs stay
     Clear(ClearArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct ClearArgs {
     /// The session's id or the end of it: its work can then not be reviewed or gone on with
-    #[arg(required_unless_present_any = ["hand_backs", "executions"])]
+    #[arg(required_unless_present_any = ["hand_backs", "executions", "bases"])]
     session: Option<String>,
 
     /// Remove the logs of every chock exec of the project, and the copies that --keep kept
@@ -57,6 +57,10 @@ struct ClearArgs {
     /// Forget every hand-back of the project: none can then be undone
     #[arg(long)]
     hand_backs: bool,
+
+    /// Remove the bases that no session uses now; each is made again when it is needed
+    #[arg(long)]
+    bases: bool,
 
     /// Remove without asking
     #[arg(long)]
@@ -259,6 +263,10 @@ fn clear(
             cleared += kept.iter().map(|step| step.bytes).sum::<u64>();
             shelf.clear().map_err(|fault| Failure::because(&fault))?;
         }
+    }
+    if words.bases {
+        let pruned = prune_bases(&program.places.cache);
+        cleared += pruned.map_err(|fault| Failure::because(&fault))?.bytes;
     }
     if args.json {
         terminal.answer(&json!({ "cleared": cleared }).to_string())?;

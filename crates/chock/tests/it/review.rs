@@ -421,6 +421,13 @@ fn what_is_kept_is_listed_and_cleared() {
     yard.chock(&["redo"]).expect(0);
     yard.chock(&["workspace", "clear", "--hand-backs", "--yes"]).expect(0);
     yard.chock(&["undo"]).expect(1);
+    // A base is made again for whoever needs it.
+    let cleared = json_of(&yard.chock(&["workspace", "clear", "--bases", "--json"]).expect(0));
+    assert!(cleared["cleared"].as_u64().is_some_and(|bytes| bytes > 0), "{cleared}");
+    let bases = yard.path("home/.cache/chock/bases");
+    assert_eq!(bases.read_dir().expect("bases").count(), 0);
+    yard.chock(&["run", "--continue", "go on"]).expect(0);
+    assert!(bases.read_dir().expect("bases").count() > 0);
     let id = listed[0]["session"].as_str().expect("an id");
     yard.chock(&["workspace", "clear", id, "--yes"]).expect(0);
     assert_eq!(rows(yard.chock(&["workspace", "--json"]).expect(0)).len(), 2);
