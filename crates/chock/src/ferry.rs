@@ -21,11 +21,11 @@ use chock_workspace::{
 
 use crate::exit::{Failure, causes};
 use crate::handback::{self, Bench, Wanted};
-use crate::house::Site;
 use crate::judge::{Judge, TOOL};
 use crate::program::Program;
 use crate::report::{PathText, RefusedRow, Report};
 use crate::settings::Settings;
+use crate::site::Site;
 use crate::visible::visible_line;
 
 /// Variables of the person's that a program for signatures needs.

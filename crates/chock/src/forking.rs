@@ -14,6 +14,7 @@ use crate::house;
 use crate::kept;
 use crate::program::{Program, new_session};
 use crate::settings::Settings;
+use crate::site;
 
 /// A fork that was just made.
 pub(crate) struct Forked {
@@ -155,7 +156,7 @@ fn write(pen: &Pen, event: Event) -> Result<Seq, Failure> {
 
 /// Shares the parent's long outputs: its conversation names their files.
 fn link_outputs(parent: &Found, fork: &Found) -> Result<(), Failure> {
-    let (from, to) = (house::outputs(parent), house::outputs(fork));
+    let (from, to) = (site::outputs(parent), site::outputs(fork));
     house::make_readable(&to)?;
     let entries = fs::read_dir(&from).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())) {

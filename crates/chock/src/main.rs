@@ -56,6 +56,7 @@ mod show;
 mod sign_in;
 mod signals;
 mod signers;
+mod site;
 mod speaker;
 mod streams;
 mod terminal;

@@ -14,11 +14,12 @@ use crate::exit::{Exit, Failure};
 use crate::ferry::Ferry;
 use crate::found::{self, Found};
 use crate::handback::{self, Bench};
-use crate::house::{self, Ground};
+
 use crate::program::Program;
 use crate::report::{PathText, Report};
 use crate::settings::{Consent, Settings};
 use crate::show::{Show, View};
+use crate::site::{self, Ground};
 use crate::terminal::{Colour, Terminal, Weight};
 
 /// Carry what the agent committed into the project
@@ -117,7 +118,7 @@ fn here(
     let quiet = Terminal::new(Colour::Auto, true, terminal.verbose);
     let show = Arc::new(Mutex::new(Show::new(quiet, View::Person)));
     let ground = Ground { found: &found, resumes: true, allow_dirty: false, settings: &settings };
-    let site = house::prepare(program, project, &ground, &show)?;
+    let site = site::prepare(program, project, &ground, &show)?;
     let (ferry, workspace) = Ferry::on(program, &settings, site, bench)?;
     let report = ferry.directly(mode, accept);
     // The mounts go before the lock of what they show.

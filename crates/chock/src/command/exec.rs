@@ -17,12 +17,13 @@ use crate::counting::Counting;
 use crate::exit::{Exit, Failure, causes};
 use crate::explain::CageWords;
 use crate::found::{self, Found};
-use crate::house::{self, Beginning, Ground, Site};
+use crate::house::{self, Beginning};
 use crate::program::{Program, new_session};
 use crate::pty::Seat;
 use crate::settings::{Consent, Settings};
 use crate::show::{Show, View};
 use crate::signals;
+use crate::site::{self, Ground, Site};
 use crate::terminal::{Colour, Terminal, Weight};
 use crate::visible::visible_line;
 
@@ -128,7 +129,7 @@ fn caged(program: &Program, terminal: &mut Terminal, args: &ExecArgs) -> Result<
         allow_dirty: false,
         settings: &settings,
     };
-    let mut site = house::prepare(program, &project, &ground, &show)?;
+    let mut site = site::prepare(program, &project, &ground, &show)?;
     let mut counting = site.counting.take();
     // What is not counted when the command starts is said when it has ended.
     let mut tell = |terminal: &mut Terminal| {
