@@ -6,6 +6,7 @@ use chock_provider::Model;
 use chock_tools::Tools;
 
 use crate::bounds::{Bounds, was_warned};
+use crate::fallback::Fallback;
 use crate::gallery::Gallery;
 use crate::next::{Next, next};
 use crate::notices::Surroundings;
@@ -21,6 +22,8 @@ pub struct House<'a> {
     pub tools: Tools,
     /// Answers the conversation.
     pub model: Box<dyn Model>,
+    /// Answers in its place when its server is overloaded, in this order.
+    pub fallbacks: Vec<Fallback>,
     /// Does what a turn's end asks for.
     pub errands: Box<dyn Errands + 'a>,
     /// Sees what is not yet a record.

@@ -141,12 +141,15 @@ impl Agent<'_> {
         };
         let by_chock =
             || (whole_lines(transcript, SUMMARY_BYTES_MAX / 2).to_owned(), String::new());
-        let reply = match self.ask(&request, false)? {
-            Ok(reply) => reply,
-            Err(fault) if fault.end_reason() == EndReason::Cancelled => {
-                return Err(Finish::new(EndReason::Cancelled, ""));
+        let reply = loop {
+            match self.ask(&request, false)? {
+                Ok(reply) => break reply,
+                Err(fault) if fault.end_reason() == EndReason::Cancelled => {
+                    return Err(Finish::new(EndReason::Cancelled, ""));
+                }
+                Err(fault) if self.switch(&fault)? => {}
+                Err(_) => return Ok(by_chock()),
             }
-            Err(_) => return Ok(by_chock()),
         };
         let model = reply.message.model.clone();
         let usage = UsageBody { model: model.clone(), tokens: reply.tokens, cost: reply.cost };

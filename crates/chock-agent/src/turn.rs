@@ -28,6 +28,8 @@ impl Agent<'_> {
                 Err(ProviderFault::ContextTooLong { .. }) if may_fold && self.fold()? => {
                     may_fold = false;
                 }
+                // Another model may take more, or less.
+                Err(fault) if self.switch(&fault)? => may_fold = true,
                 Err(fault) => return Err(Finish::new(fault.end_reason(), words(&fault))),
             }
         };

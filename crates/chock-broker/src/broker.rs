@@ -106,6 +106,11 @@ impl Broker {
         Self { standing, granter, pen, people, granted: BTreeSet::new() }
     }
 
+    /// Judges what comes from here on as acts of another model.
+    pub fn hears(&mut self, model: &str) {
+        model.clone_into(&mut self.standing.model);
+    }
+
     /// Judges one act for the agent, records the answer, and hands over the permit.
     pub fn judge<A: Act>(&mut self, proposal: Proposal<A>) -> Verdict<A> {
         let judgement = self.consult(&proposal);

@@ -71,7 +71,7 @@ pub use limits::{Limit, Limits, LimitsBlock, Machine};
 pub use listing::Row;
 pub use organisation::{Organisation, OrganisationBlock, OrganisationFault};
 pub use path::{PathFault, PersonPath};
-pub use person::{Defaults, Person};
+pub use person::{Defaults, Fallback, Person};
 pub use project::{INSTRUCTIONS_MAX, Project};
 pub use project_path::{ProjectName, ProjectPath, ProjectPathFault, ProjectPattern};
 pub use provider::{

@@ -9,6 +9,7 @@ use crate::apply::ApplyMode;
 use crate::choice::Choice;
 use crate::effective::{Effective, Origin};
 use crate::limits::Limit;
+use crate::person::Fallback;
 use crate::provider::{Credential, Price, Provider, ProviderKind};
 use crate::source::shown;
 
@@ -124,6 +125,11 @@ impl Effective {
     }
 
     fn person_rows(&self, rows: &mut Vec<Row>) {
+        for Fallback { provider, model } in &self.person.defaults.fallbacks {
+            let model = model.as_ref().map(|model| format!(" · {}", model.value));
+            let value = format!("{}{}", provider.value, model.unwrap_or_default());
+            rows.push(Row::new("defaults.fallbacks", value, Origin::Person(provider.place)));
+        }
         let toolchains = &self.person.toolchains;
         for (name, paths) in [("add", &toolchains.add), ("remove", &toolchains.remove)] {
             for path in paths {

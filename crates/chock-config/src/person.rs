@@ -41,6 +41,17 @@ pub struct Defaults {
     pub reviewer: Option<Spanned<String>>,
     /// How many turns one run may have, at least 1.
     pub max_turns: Option<Spanned<u32>>,
+    /// Who answers when the server of the model before is overloaded, in this order.
+    pub fallbacks: Vec<Fallback>,
+}
+
+/// A model that may answer in the place of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fallback {
+    /// The name of one of the providers.
+    pub provider: Spanned<String>,
+    /// The name of a model; that of the provider's row where it is absent.
+    pub model: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -50,12 +61,23 @@ struct DefaultsBlock {
     model: Option<Spanned<String>>,
     reviewer: Option<Spanned<Word>>,
     max_turns: Option<Spanned<u32>>,
+    fallbacks: Vec<Spanned<FallbackRow>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FallbackRow {
+    provider: Spanned<Word>,
+    model: Option<Spanned<String>>,
 }
 
 const BLOCKS: Names = Names {
     known: &["providers", "defaults", "limits", "toolchains", "organisation", "audit"],
     later: &["nix", "search", "credentials", "sandbox", "interface", "notices"],
 };
+
+/// The most fallbacks: each is tried for a minute or so.
+const FALLBACKS_MAX: usize = 8;
 
 /// The most providers of one file.
 const PROVIDERS_MAX: usize = 256;
@@ -120,7 +142,7 @@ fn providers(node: Node<'_>, source: &mut Source<'_>) -> Vec<Provider> {
 
 impl DefaultsBlock {
     fn check(self, providers: &[Provider], source: &mut Source<'_>) -> Defaults {
-        let Self { provider, model, reviewer, max_turns } = self;
+        let Self { provider, model, reviewer, max_turns, fallbacks } = self;
         // When a row was refused its name is not known, and only the row is to blame.
         let rows_are_known = !source.has_faults();
         let mut named = |name: Spanned<Word>| {
@@ -133,9 +155,37 @@ impl DefaultsBlock {
             name
         };
         let (provider, reviewer) = (provider.map(&mut named), reviewer.map(&mut named));
+        let fallbacks: Vec<_> = fallbacks
+            .into_iter()
+            .map(|row| (row.place, named(row.value.provider), row.value.model))
+            .collect();
+        if let Some((place, ..)) = fallbacks.get(FALLBACKS_MAX) {
+            source.refuse(*place, format!("more than {FALLBACKS_MAX} fallbacks are listed"));
+        }
+        let fallbacks = fallbacks.into_iter().map(|(_, provider, model)| {
+            listed(providers, &provider, model.as_ref(), source);
+            Fallback { provider, model }
+        });
+        let fallbacks = fallbacks.collect();
         if let Some(turns) = max_turns.as_ref().filter(|turns| turns.value == 0) {
             source.refuse(turns.place, "a run has at least one turn");
         }
-        Defaults { provider, model, reviewer, max_turns }
+        Defaults { provider, model, reviewer, max_turns, fallbacks }
+    }
+}
+
+/// Refuses a fallback's model that its provider's row does not list.
+fn listed(
+    providers: &[Provider],
+    provider: &Spanned<String>,
+    model: Option<&Spanned<String>>,
+    source: &mut Source<'_>,
+) {
+    let row = providers.iter().find(|row| row.name == provider.value);
+    let (Some(row), Some(model)) = (row, model) else { return };
+    if !row.models.is_empty() && !row.models.contains(&model.value) {
+        let message = format!("the model `{}` is not among `.models`", shown(&model.value));
+        let known = row.models.iter().map(String::as_str);
+        source.refuse_word(model.place, message, &model.value, known);
     }
 }

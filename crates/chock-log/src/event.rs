@@ -14,7 +14,7 @@ use crate::usage::{Cost, Tokens};
 
 pub use course::{
     CompactionBody, EndReason, EndedBody, LearnedBody, NoteBody, NoticeBody, PlanBody, PlanStatus,
-    PlanStep, RetryBody, TitleBody,
+    PlanStep, RetryBody, SwitchedBody, TitleBody,
 };
 
 macro_rules! events {
@@ -117,6 +117,8 @@ events! {
     Compaction(CompactionBody) = "compaction",
     /// A server told what one of its models takes and costs.
     Learned(LearnedBody) = "model.learned",
+    /// Another model answers from here on.
+    Switched(SwitchedBody) = "model.switched",
     /// A request waited and was sent again.
     Retry(RetryBody) = "retry",
     /// Chock told the model a fact.

@@ -27,6 +27,7 @@ impl Session {
             }
             Event::Config(body) => {
                 self.config = Some(body.clone());
+                self.answering = Some((body.provider.clone(), body.model.clone()));
                 self.ended = None;
             }
             Event::User(body) => {
@@ -61,6 +62,9 @@ impl Session {
                 self.compacted = Some(seq);
                 // It counted a request that is sent no more.
                 self.last_input = None;
+            }
+            Event::Switched(body) => {
+                self.answering = Some((body.provider.clone(), body.model.clone()));
             }
             Event::Learned(body) => {
                 let model = (body.provider.clone(), body.model.clone());

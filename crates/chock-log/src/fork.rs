@@ -282,6 +282,7 @@ impl Carrying {
             | Event::Applied(_)
             // It is listed at the session that wrote it.
             | Event::Noted(_)
+            | Event::Switched(_)
             | Event::Retry(_)
             | Event::Ended(_)
             // What a later version meant by it is not known: it could be a right.

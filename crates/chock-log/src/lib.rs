@@ -53,8 +53,8 @@ pub use event::{
     AnswerBody, AskedBody, CarriedBody, CommitsBody, CompactionBody, ConfigBody, DiffReviewedBody,
     EndReason, EndedBody, Event, FinishedBody, ForkBody, Grounds, LearnedBody, NoteBody,
     NoticeBody, PlanBody, PlanStatus, PlanStep, PromiseBody, RetryBody, ReviewVerdict,
-    ReviewedBody, ReviewedFile, SnapshotBody, StartBody, StartedBody, TaskFinishedBody,
-    TaskStartedBody, TitleBody, UsageBody, UserBody, WidenedBody, WorkspaceBody,
+    ReviewedBody, ReviewedFile, SnapshotBody, StartBody, StartedBody, SwitchedBody,
+    TaskFinishedBody, TaskStartedBody, TitleBody, UsageBody, UserBody, WidenedBody, WorkspaceBody,
 };
 pub use fork::{Branch, BranchFault, Hang, KeptTurn};
 pub use id::SessionId;

@@ -132,6 +132,8 @@ pub struct Session {
     pub compaction: Option<CompactionBody>,
     /// The record of the last compaction.
     pub compacted: Option<Seq>,
+    /// The provider and the model that answer now.
+    pub answering: Option<(String, String)>,
     /// What servers told of their models, by provider and model.
     pub learned: BTreeMap<(String, String), LearnedBody>,
     /// Pictures that the person showed, by the record of the words they belong to.

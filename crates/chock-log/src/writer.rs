@@ -229,6 +229,7 @@ fn is_last_word(event: &Event) -> bool {
         | Event::Noted(_)
         | Event::Compaction(_)
         | Event::Learned(_)
+        | Event::Switched(_)
         | Event::Retry(_)
         | Event::Notice(_)
         | Event::Unknown { .. } => false,

@@ -32,6 +32,11 @@ impl Shelf {
         Self { known: known.collect(), desk }
     }
 
+    /// Offers nothing more that shows a picture.
+    pub(crate) fn take_pictures_away(&mut self) {
+        self.known.retain(|known| known.entry.name != ReadImage::NAME);
+    }
+
     pub(crate) fn schemas(&self) -> Vec<ToolSchema> {
         let schemas = self.known.iter().map(|known| ToolSchema {
             name: known.entry.name.to_owned(),

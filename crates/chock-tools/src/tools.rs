@@ -82,6 +82,11 @@ impl Tools {
         self.shelf.schemas()
     }
 
+    /// Offers nothing more that shows a picture, for a model that takes none.
+    pub fn take_pictures_away(&mut self) {
+        self.shelf.take_pictures_away();
+    }
+
     /// Says what a call asks for. Nothing is touched, on the host or in the cage.
     #[must_use]
     pub fn propose(&self, call: &ToolCall, session: &Session) -> Proposed {

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use chock_agent::{
-    Agent, Bounds, Facts, Finish, Gallery, House, Sight, Stop, Surroundings, system_prompt,
+    Agent, Bounds, Facts, Fallback, Finish, Gallery, House, Sight, Stop, Surroundings,
+    system_prompt,
 };
 use chock_broker::{Broker, People, Standing};
 use chock_config::Identity;
@@ -34,13 +35,13 @@ use crate::handback::{self, Bench};
 use crate::instructions::{self, Told};
 use crate::kept;
 use crate::keys;
-use crate::lesson::{self, Lesson};
 use crate::program::{Program, clock};
 use crate::reviewer::{MakeModel, ModelReviewer};
 use crate::settings::Settings;
 use crate::show::Show;
 use crate::signals;
 use crate::site::{self, Ground, Site};
+use crate::spare::Spares;
 use crate::speaker;
 use crate::terminal::{Colour, Terminal, Weight};
 use crate::told::{cage_words, day, with_pictures};
@@ -57,8 +58,8 @@ pub(crate) struct Plan {
     pub(crate) model: Box<dyn Model>,
     pub(crate) provider: String,
     pub(crate) model_name: String,
-    /// What is being asked of the model's server.
-    pub(crate) lesson: Option<Lesson>,
+    /// What is being learned of the model, and who answers in its place.
+    pub(crate) spares: Spares,
     pub(crate) settings: Settings,
     /// Whether the session starts from uncommitted work.
     pub(crate) allow_dirty: bool,
@@ -142,14 +143,14 @@ fn start_and_run(
     begin(&pen, &beginning, &site)?;
     let stop = stoppable()?;
     let names = (plan.provider.as_str(), plan.model_name.as_str());
-    lesson::learn(&pen, plan.lesson.take(), names, plan.model.as_mut())
-        .map_err(|fault| unflushed(&fault))?;
+    let spares = std::mem::take(&mut plan.spares);
+    let fallbacks = spares.ready(&pen, names, plan.model.as_mut())?;
     let control_place = plan.found.control();
     let board = Board::default();
     let people = people(program, project, &plan, (show, &stop, &board))?;
     let (found, sessions) = (plan.found.clone(), program.places.sessions(project.root()));
     let counted = counting.as_ref().map(Counting::so_far).unwrap_or_default();
-    let writing = Writing { pen, granter, stop, people, told, counted };
+    let writing = Writing { pen, granter, stop, people, told, fallbacks, counted };
     let compacts = plan.compacts;
     let place = (project.clone(), found, sessions);
     let (house, message, ferry) = furnish(program, place, plan, (site, writing), show)?;
@@ -189,6 +190,7 @@ struct Writing {
     stop: Stop,
     people: People,
     told: Told,
+    fallbacks: Vec<Fallback>,
     /// How many files of the project the copy is without, so far as they are counted.
     counted: Arc<AtomicU64>,
 }
@@ -298,6 +300,7 @@ fn furnish<'a>(
         pen,
         tools,
         model,
+        fallbacks: writing.fallbacks,
         errands: Box::new(Errand { ferry: ferry.clone(), workspace: site.workspace }),
         watcher: Box::new(move |sight: Sight<'_>| {
             show.lock().expect("invariant: nobody panics while showing").sight(&sight);

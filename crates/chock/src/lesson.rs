@@ -9,7 +9,9 @@ use chock_config::{Provider, ProviderKind};
 use chock_log::{Event, LearnedBody, LogError, Pen};
 use chock_provider::{Cancel, Listed, Model};
 
-use crate::exit::Failure;
+use crate::program::Program;
+use crate::settings::Settings;
+use crate::speaker;
 
 /// How long a run's start may wait for a list of models. Servers answer in a tenth of it, and much
 /// of it passes while the workspace is made.
@@ -23,22 +25,25 @@ pub(crate) struct Lesson {
 }
 
 impl Lesson {
-    /// Asks the server of `row` for the model `name`, on a thread of its own, if the row leaves
-    /// out what a server can tell.
-    pub(crate) fn begin(
-        row: &Provider,
-        name: &str,
-        make: impl FnOnce() -> Result<Box<dyn Model>, Failure> + Send + 'static,
+    /// Asks the server of a model for it, on a thread of its own, if the provider's row leaves out
+    /// what a server can tell.
+    pub(crate) fn of(
+        program: &Program,
+        settings: &Settings,
+        (provider, name): (&str, &str),
     ) -> Option<Self> {
-        if !leaves_out(row) {
+        let row = settings.effective.person.provider(provider)?.clone();
+        if !leaves_out(&row) {
             return None;
         }
         let (tell, answer) = channel();
         let cancel = Cancel::new();
         let (stop, name) = (cancel.clone(), name.to_owned());
+        let (places, person) = (program.places.clone(), settings.effective.person.clone());
         thread::spawn(move || {
             // Whatever is wrong here, the first request of the run meets as well, and tells.
-            let listed = make().ok().and_then(|model| model.models(&stop).ok());
+            let model = speaker::of_row(&places, &person, &row).ok();
+            let listed = model.and_then(|model| model.models(&stop).ok());
             let listed = listed.and_then(|listed| Listed::of(&listed, &name).cloned());
             // Nobody may wait any more.
             let _ = tell.send(listed);

@@ -57,6 +57,7 @@ mod sign_in;
 mod signals;
 mod signers;
 mod site;
+mod spare;
 mod speaker;
 mod streams;
 mod terminal;

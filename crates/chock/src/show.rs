@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chock_agent::Sight;
 use chock_log::{
     Delta, Denial, Ended, Event, Mask, Masking, ModelMessage, Outcome, PromiseBody, Record,
-    Redactor, ReviewVerdict, ToolCall, WidenedBody,
+    Redactor, ReviewVerdict, SwitchedBody, ToolCall, WidenedBody,
 };
 use serde_json::Value;
 
@@ -118,9 +118,11 @@ impl Show {
                 let line = format!("· writes the note {} ({})", body.name, body.kind);
                 self.say(Weight::Quiet, &visible_line(&line));
             }
-            Event::Reviewed(_) | Event::Promise(_) | Event::Widened(_) | Event::Compaction(_) => {
-                self.governed(&record.event);
-            }
+            Event::Reviewed(_)
+            | Event::Promise(_)
+            | Event::Widened(_)
+            | Event::Compaction(_)
+            | Event::Switched(_) => self.governed(&record.event),
             Event::Forked(_)
             | Event::Start(_)
             | Event::Config(_)
@@ -173,6 +175,12 @@ impl Show {
                 Weight::Quiet,
                 "· made room: earlier turns are told as a summary; the log has them all".to_owned(),
             ),
+            Event::Switched(body) => {
+                let _ = self.masking.as_mut().map(Masking::finish);
+                self.streamed = false;
+                let SwitchedBody { provider, model, reason, .. } = body;
+                (Weight::Warn, format!("· {reason}; going on with {provider} · {model}"))
+            }
             Event::Widened(WidenedBody { action, ceiling }) => {
                 (Weight::Warn, format!("· a promise was lifted: {action} is at most {ceiling}"))
             }

@@ -42,7 +42,12 @@ pub(crate) fn reviewer(places: &Places, settings: &Settings) -> Result<Speaker, 
     }
 }
 
-fn chosen(places: &Places, settings: &Settings, flags: &Flags) -> Result<Speaker, Failure> {
+/// Prepares the model that `flags` name.
+pub(crate) fn chosen(
+    places: &Places,
+    settings: &Settings,
+    flags: &Flags,
+) -> Result<Speaker, Failure> {
     let person = &settings.effective.person;
     let choice = Choice::of(person, flags).map_err(|fault| {
         Failure::start(format!("{fault} ({})", places.config.join("config.zon").display()))

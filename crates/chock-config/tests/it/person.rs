@@ -43,7 +43,7 @@ fn every_block_is_read() {
                 .{ .name = "play", .kind = .scripted, .script = "~/turns.zon" },
                 .{ .name = "far", .kind = .openai_compat, .base_url = "https://x.example", .token_file = "far.token" },
             },
-            .defaults = .{ .provider = "local", .model = "glm", .max_turns = 12 },
+            .defaults = .{ .provider = "local", .model = "glm", .max_turns = 12, .fallbacks = .{ .{ .provider = .play }, .{ .provider = "local", .model = "qwen" } } },
             .limits = .{ .memory = "4 GiB" },
             .toolchains = .{ .add = .{ "/opt/go", "~/sdk" }, .remove = .{ "pyenv", "~/.nvm" } },
             .audit = .{ .sinks = .{
@@ -79,6 +79,11 @@ fn every_block_is_read() {
     );
     assert!(matches!(&far.credential, Credential::TokenFile(path) if path.as_str() == "far.token"));
     assert_eq!(person.defaults.max_turns.as_ref().map(|turns| turns.value), Some(12));
+    let named = |it: &chock_config::Fallback| {
+        (it.provider.value.clone(), it.model.as_ref().map(|model| model.value.clone()))
+    };
+    let fallbacks: Vec<_> = person.defaults.fallbacks.iter().map(named).collect();
+    assert_eq!(fallbacks, [("play".into(), None), ("local".into(), Some("qwen".into()))]);
     let sinks: Vec<_> = person.sinks.iter().map(ToString::to_string).collect();
     assert_eq!(sinks, ["directory /var/log/chock, required", "syslog /dev/log"]);
     assert_eq!(person.toolchains.add.len() + person.toolchains.remove.len(), 4);
@@ -204,6 +209,18 @@ fn every_fault_has_its_place_and_advice() {
         (
             ".{ .providers = .{ .{ .name = .local, .kind = .scripted, .script = \"s\" } }, .defaults = .{ .provider = .locl } }",
             &[(1, "locl", "did you mean `local`?")],
+        ),
+        (
+            ".{ .providers = .{ .{ .name = .a, .kind = .scripted, .script = \"s\", .models = .{ \"one\" } } }, .defaults = .{ .fallbacks = .{ .{ .provider = .a, .model = \"onee\" } } } }",
+            &[(1, "\"onee\"", "did you mean `one`?")],
+        ),
+        (
+            ".{ .providers = .{ .{ .name = .local, .kind = .scripted, .script = \"s\" } }, .defaults = .{ .fallbacks = .{ .{ .provider = .locl } } } }",
+            &[(1, "locl", "did you mean `local`?")],
+        ),
+        (
+            ".{ .defaults = .{ .fallbacks = .{ .{ .provider = .a, .modle = \"x\" } } } }",
+            &[(1, "modle", "did you mean `model`?")],
         ),
         (".{ .defaults = .{ .max_turns = 0 } }", &[(1, "0", "at least one turn")]),
         (".{ .defaults = .{ .max_turn = 1 } }", &[(1, "max_turn", "did you mean `max_turns`?")]),

@@ -90,6 +90,21 @@ pub struct LearnedBody {
     pub price: Option<Price>,
 }
 
+/// Body of `model.switched`: who answers in the place of a model whose server is overloaded.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SwitchedBody {
+    /// The provider's row of the model that answers from here on.
+    pub provider: String,
+    /// That model.
+    pub model: String,
+    /// The provider's row of the one that does not.
+    pub from_provider: String,
+    /// That model.
+    pub from_model: String,
+    /// What its server said.
+    pub reason: String,
+}
+
 /// Body of `retry`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryBody {

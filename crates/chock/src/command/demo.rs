@@ -23,6 +23,7 @@ use crate::report::PathText;
 use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::show::{Show, View};
+use crate::spare::Spares;
 use crate::terminal::{Terminal, Weight};
 
 /// How long the listener's thread may take to tell of a connection on a busy machine.
@@ -114,7 +115,7 @@ fn tell(program: &Program, show: &Arc<Mutex<Show>>, args: &DemoArgs) -> Result<E
         model: house::scripted("demo", &script(&attempts).to_string())?,
         provider: "demo".to_owned(),
         model_name: "scripted".to_owned(),
-        lesson: None,
+        spares: Spares::default(),
         settings: Settings::shipped(),
         allow_dirty: false,
         directory: project.root().to_owned(),

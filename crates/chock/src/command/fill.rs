@@ -46,13 +46,10 @@ pub(crate) fn run(
     let fill = Fill::of(session);
     let flags = Flags::default();
     let settings = Settings::read(program, &project, flags, Consent::Tell, terminal)?;
-    let provider = session.config.as_ref().map(|config| config.provider.as_str());
+    let provider = session.answering.as_ref().map(|(provider, _)| provider.as_str());
     let mut providers = settings.effective.person.providers.iter();
     let row = providers.find(|row| Some(row.name.as_str()) == provider);
-    let learned = session
-        .config
-        .as_ref()
-        .and_then(|config| session.learned.get(&(config.provider.clone(), config.model.clone())));
+    let learned = session.answering.as_ref().and_then(|model| session.learned.get(model));
     let limit = row.and_then(|row| row.context_tokens);
     let limit = limit.or(learned.and_then(|learned| learned.context_tokens));
     // The provider counts the system prompt and the tools as well.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use chock_agent::Finish;
@@ -13,11 +13,11 @@ use chock_tools::Shown;
 use crate::exit::{Exit, Failure};
 use crate::found::{self, Found};
 use crate::house::{self, Plan};
-use crate::lesson::Lesson;
 use crate::nearby;
 use crate::program::{Program, new_session};
 use crate::settings::{Consent, Settings};
 use crate::show::{Show, View, usage_words};
+use crate::spare::Spares;
 use crate::speaker;
 use crate::terminal::{Terminal, Weight};
 use crate::told;
@@ -193,9 +193,8 @@ fn prepare(
         settings.permits_model(&reviewer.provider, &reviewer.name)?;
         settings.lent.extend(reviewer.lent);
     }
-    let started = program.directory.join(args.going.project.as_deref().unwrap_or(".".as_ref()));
-    let started = started.canonicalize().unwrap_or_else(|_| project.root().to_owned());
-    let lesson = lesson(program, &settings, (&speaker.provider, &speaker.name));
+    let names = (speaker.provider.as_str(), speaker.name.as_str());
+    let spares = Spares::prepare(program, &mut settings, names, terminal);
     let plan = Plan {
         found,
         resumes,
@@ -204,14 +203,10 @@ fn prepare(
         model: speaker.model,
         provider: speaker.provider,
         model_name: speaker.name,
-        lesson,
+        spares,
         settings,
         allow_dirty: args.allow_dirty,
-        directory: if started.starts_with(project.root()) {
-            started
-        } else {
-            project.root().to_owned()
-        },
+        directory: directory(program, args, project.root()),
         instructions: instructions(program, args),
         compacts: args.going.compact,
         notices: !args.going.no_notices,
@@ -221,16 +216,11 @@ fn prepare(
     Ok(Prepared { project, plan })
 }
 
-/// Asks what the model takes and costs, where the configuration does not say.
-fn lesson(
-    program: &Program,
-    settings: &Settings,
-    (provider, name): (&str, &str),
-) -> Option<Lesson> {
-    let person = settings.effective.person.clone();
-    let row = person.provider(provider)?.clone();
-    let (places, of_thread) = (program.places.clone(), row.clone());
-    Lesson::begin(&row, name, move || speaker::of_row(&places, &person, &of_thread))
+/// Says where in the project the session works from.
+fn directory(program: &Program, args: &RunArgs, root: &Path) -> PathBuf {
+    let started = program.directory.join(args.going.project.as_deref().unwrap_or(".".as_ref()));
+    let started = started.canonicalize().ok().filter(|started| started.starts_with(root));
+    started.unwrap_or_else(|| root.to_owned())
 }
 
 /// Reads the settings, and once more when a person with none took what was offered.

@@ -13,6 +13,7 @@ mod deny;
 mod disk;
 mod exec;
 mod fake;
+mod fallbacks;
 mod forks;
 mod input;
 mod instructions;

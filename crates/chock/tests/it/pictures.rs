@@ -9,7 +9,7 @@ use crate::fake::Fake;
 use crate::yard::Yard;
 
 /// A whole PNG of one pixel, in so many bytes.
-fn png(bytes: usize) -> Vec<u8> {
+pub(crate) fn png(bytes: usize) -> Vec<u8> {
     let mut png =
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\x90wS\xde".to_vec();
     png.resize(bytes.max(45) - 12, 0);
