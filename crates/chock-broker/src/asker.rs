@@ -19,6 +19,28 @@ pub struct Question {
     pub review: Option<String>,
     /// The rows that a lasting yes would add; none where it would not spare the next question.
     pub always: Vec<Rule>,
+    /// What else may be answered.
+    pub offers: Vec<Offer>,
+    /// What is asked for.
+    pub asks: Asks,
+}
+
+/// What a question asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    /// A yes or a no. An offer is instead of both.
+    Permission,
+    /// One of the offers, or a no.
+    Choice,
+}
+
+/// Something that a person may answer instead of yes or no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// What is typed for it: a word. Its first letter is enough, and so no two begin alike.
+    pub word: String,
+    /// What comes of it.
+    pub words: String,
 }
 
 /// An action that needs a yes.
@@ -41,6 +63,8 @@ pub enum Answer {
     ForSession,
     /// Yes, and not again in this project. The question's rows were kept by whoever asked.
     Always,
+    /// The offer with this word.
+    Offered(String),
     /// No, with words for the model if there are any.
     No(Option<String>),
     /// Nobody is there.

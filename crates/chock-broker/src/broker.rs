@@ -11,11 +11,11 @@ use chock_policy::{
     Action, Decision, Lineage, Pattern, Ratchet, Request, Rule, Ruling, Table, decide,
 };
 
-use crate::asker::{Answer, Asker, Guarded, Nobody, Question};
+use crate::asker::{Answer, Asker, Asks, Guarded, Nobody, Offer, Question};
 use crate::direct::Direct;
 use crate::guard;
 use crate::reviewer::{NoReviewer, REASON_CHARACTERS, ReviewRequest, Reviewer};
-use crate::verdict::{Cause, Refusal, Verdict};
+use crate::verdict::{Cause, Chosen, Refusal, Verdict};
 
 /// What holds for the agent whose acts are judged.
 #[derive(Debug, Clone)]
@@ -113,12 +113,62 @@ impl Broker {
 
     /// Judges one act for the agent, records the answer, and hands over the permit.
     pub fn judge<A: Act>(&mut self, proposal: Proposal<A>) -> Verdict<A> {
-        let judgement = self.consult(&proposal);
-        let (action, ruling) = (judgement.action.clone(), judgement.ruling.clone());
-        self.settle(proposal, judgement).beside(&action, &ruling)
+        self.judge_offering(proposal, Vec::new())
     }
 
-    fn settle<A: Act>(&mut self, proposal: Proposal<A>, judgement: Judgement) -> Verdict<A> {
+    /// The same, with what a person may answer instead of yes or no. Where one takes an offer, the
+    /// act is refused with [`Cause::Instead`].
+    pub fn judge_offering<A: Act>(
+        &mut self,
+        proposal: Proposal<A>,
+        offers: Vec<Offer>,
+    ) -> Verdict<A> {
+        let judgement = self.consult(&proposal);
+        let (action, ruling) = (judgement.action.clone(), judgement.ruling.clone());
+        self.settle(proposal, judgement, offers).beside(&action, &ruling)
+    }
+
+    /// Has a person choose among offers, of which `proposal` would be one. A no is recorded as a
+    /// refusal of it.
+    pub fn choose<A: Act>(&mut self, proposal: &Proposal<A>, offers: Vec<Offer>) -> Chosen {
+        let judgement = self.consult(proposal);
+        if judgement.ruling.decision == Decision::Deny || !self.people.asker.is_reachable() {
+            return Chosen::Nobody;
+        }
+        let question = Question {
+            offers,
+            asks: Asks::Choice,
+            always: Vec::new(),
+            ..self.question(proposal, &judgement, None)
+        };
+        let action = judgement.action;
+        let refused = |verdict: Verdict<A>| match verdict {
+            Verdict::Refused(refusal) => Chosen::Refused(Box::new(refusal)),
+            Verdict::Permitted(_) => Chosen::Nobody,
+        };
+        if let Err(fault) = self.record_question(proposal, &action, &question) {
+            return refused(not_recorded(action, fault));
+        }
+        let cause = match self.people.asker.ask(&question) {
+            Answer::Offered(word) => return Chosen::Offer(word),
+            Answer::No(Some(words)) => Cause::Person(words),
+            Answer::No(None) => Cause::Judged(Grounds::Person),
+            Answer::TimedOut => Cause::Judged(Grounds::Timeout),
+            Answer::Cancelled => Cause::Judged(Grounds::Cancelled),
+            // A yes is no choice.
+            Answer::Once | Answer::ForSession | Answer::Always | Answer::Nobody => {
+                Cause::Judged(Grounds::Nobody)
+            }
+        };
+        refused(self.refuse(proposal, action, cause))
+    }
+
+    fn settle<A: Act>(
+        &mut self,
+        proposal: Proposal<A>,
+        judgement: Judgement,
+        offers: Vec<Offer>,
+    ) -> Verdict<A> {
         match judgement.ruling.decision {
             Decision::Allow => {
                 let grounds = rule(&judgement.ruling);
@@ -133,7 +183,7 @@ impl Broker {
             {
                 self.permit(proposal, judgement.action, Grounds::PersonForSession)
             }
-            Decision::Ask => self.ask(proposal, judgement, None),
+            Decision::Ask => self.ask(proposal, judgement, (None, offers)),
             Decision::AgentReview => match self.review(&proposal, &judgement.action) {
                 Ok(_) => self.permit(proposal, judgement.action, Grounds::Reviewer),
                 Err(cause) => self.refuse(&proposal, judgement.action, cause),
@@ -143,7 +193,7 @@ impl Broker {
                 self.refuse(&proposal, judgement.action, Cause::Judged(Grounds::Nobody))
             }
             Decision::AgentThenHuman => match self.review(&proposal, &judgement.action) {
-                Ok(note) => self.ask(proposal, judgement, Some(note)),
+                Ok(note) => self.ask(proposal, judgement, (Some(note), offers)),
                 Err(cause) => self.refuse(&proposal, judgement.action, cause),
             },
         }
@@ -162,6 +212,12 @@ impl Broker {
         self.standing.denies(tool, action)
     }
 
+    /// Says whether a rule allows an action to a tool, so that nobody is asked.
+    #[must_use]
+    pub fn allows(&self, tool: &str, action: &Action) -> bool {
+        self.standing.rule_on(&self.standing.table, tool, action).decision == Decision::Allow
+    }
+
     fn consult<A>(&self, proposal: &Proposal<A>) -> Judgement {
         self.standing.consult(proposal)
     }
@@ -170,17 +226,11 @@ impl Broker {
         &mut self,
         proposal: Proposal<A>,
         judgement: Judgement,
-        review: Option<String>,
+        (review, offers): (Option<String>, Vec<Offer>),
     ) -> Verdict<A> {
-        let question = self.question(&proposal, &judgement, review);
+        let question = Question { offers, ..self.question(&proposal, &judgement, review) };
         let Judgement { action, asking, .. } = judgement;
-        let asked = AskedBody {
-            call: proposal.call.clone(),
-            action: action.to_string(),
-            effect: question.effect.clone(),
-        };
-        let recorded = self.pen.write(Event::Asked(asked)).and_then(|_| self.pen.flush());
-        if let Err(fault) = recorded {
+        if let Err(fault) = self.record_question(&proposal, &action, &question) {
             return not_recorded(action, fault);
         }
         let mut grant = |grounds| {
@@ -198,12 +248,27 @@ impl Broker {
                 let grounds = grant(Grounds::PersonAlways);
                 self.permit(proposal, action, grounds)
             }
+            Answer::Offered(word) => self.refuse(&proposal, action, Cause::Instead(word)),
             Answer::No(None) => self.refuse(&proposal, action, Cause::Judged(Grounds::Person)),
             Answer::No(Some(words)) => self.refuse(&proposal, action, Cause::Person(words)),
             Answer::Nobody => self.refuse(&proposal, action, Cause::Judged(Grounds::Nobody)),
             Answer::TimedOut => self.refuse(&proposal, action, Cause::Judged(Grounds::Timeout)),
             Answer::Cancelled => self.refuse(&proposal, action, Cause::Judged(Grounds::Cancelled)),
         }
+    }
+
+    fn record_question<A>(
+        &self,
+        proposal: &Proposal<A>,
+        action: &Action,
+        question: &Question,
+    ) -> Result<(), LogError> {
+        let asked = AskedBody {
+            call: proposal.call.clone(),
+            action: action.to_string(),
+            effect: question.effect.clone(),
+        };
+        self.pen.write(Event::Asked(asked)).and_then(|_| self.pen.flush())
     }
 
     fn question<A>(
@@ -224,6 +289,8 @@ impl Broker {
             effect: self.pen.masked(&proposal.effect, Mask::LentOnly),
             review,
             always: self.lasting(&proposal.tool, &judgement.asking),
+            offers: Vec::new(),
+            asks: Asks::Permission,
         }
     }
 
@@ -318,6 +385,7 @@ pub(crate) fn refuse<A: Act>(
     let (grounds, words) = match &cause {
         Cause::Judged(grounds) => (grounds.clone(), None),
         Cause::Person(words) => (Grounds::Person, Some(words.clone())),
+        Cause::Instead(word) => (Grounds::Person, Some(format!("instead: {word}"))),
         Cause::NotRecorded(_) => (Grounds::Nobody, None),
     };
     let body = AnswerBody {

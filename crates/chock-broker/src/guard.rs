@@ -3,7 +3,7 @@
 use chock_policy::Action;
 
 /// Each namespace with what its acts reach. The first that fits counts.
-const REASONS: [(&str, &str); 19] = [
+const REASONS: [(&str, &str); 20] = [
     ("exec.unparsed", "it cannot be told which programs this starts"),
     ("exec.nix.store.", "it runs a program from outside the project's shell"),
     ("exec.", "it runs a program"),
@@ -16,6 +16,7 @@ const REASONS: [(&str, &str); 19] = [
     ("web.", "it reaches the network"),
     ("nix.", "it builds or fetches from outside the session"),
     ("workspace.apply", "it carries the agent's work into your repository"),
+    ("workspace.commit", "it commits what the agent left uncommitted"),
     ("policy.widen", "it takes back a promise of the agent"),
     ("secret.", "it gives away a secret"),
     ("device.", "it reaches a device of this machine"),

@@ -24,9 +24,9 @@ mod promise;
 mod reviewer;
 mod verdict;
 
-pub use asker::{Answer, Asker, Guarded, Nobody, Question};
+pub use asker::{Answer, Asker, Asks, Guarded, Nobody, Offer, Question};
 pub use broker::{Broker, People, Standing};
 pub use direct::Direct;
 pub use promise::{PROMISES_MAX, Promised, Widen};
 pub use reviewer::{NoReviewer, REASON_CHARACTERS, Review, ReviewRequest, Reviewer};
-pub use verdict::{Cause, Refusal, Verdict};
+pub use verdict::{Cause, Chosen, Refusal, Verdict};

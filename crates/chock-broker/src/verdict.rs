@@ -13,6 +13,18 @@ pub enum Verdict<A> {
     Refused(Refusal),
 }
 
+/// What a person chose among offers.
+#[derive(Debug)]
+#[must_use]
+pub enum Chosen {
+    /// The offer with this word.
+    Offer(String),
+    /// None of them.
+    Refused(Box<Refusal>),
+    /// Nobody could be asked, or a row denies it.
+    Nobody,
+}
+
 /// Why an act is not done, and what would allow it.
 #[derive(Debug)]
 pub struct Refusal {
@@ -32,6 +44,8 @@ pub enum Cause {
     Judged(Grounds),
     /// A person, in these words.
     Person(String),
+    /// A person, who took the offer with this word instead.
+    Instead(String),
     /// The approval did not reach the disk. The session cannot go on.
     NotRecorded(LogError),
 }
@@ -69,6 +83,9 @@ impl Refusal {
         let action = &self.action;
         match &self.cause {
             Cause::Person(words) => format!("A person refused `{action}`: {words}"),
+            Cause::Instead(word) => {
+                format!("A person chose something else than `{action}`: {word}")
+            }
             Cause::NotRecorded(_) => {
                 format!("`{action}` was not done: its approval was not recorded.")
             }
@@ -106,7 +123,7 @@ impl Refusal {
     /// Names the layer that refused.
     fn layer(&self) -> &'static str {
         match &self.cause {
-            Cause::Person(_) => "person",
+            Cause::Person(_) | Cause::Instead(_) => "person",
             Cause::NotRecorded(_) => "log",
             Cause::Judged(grounds) => match grounds {
                 Grounds::Rule { origin, .. } if origin == "organisation" => "organisation",
@@ -125,7 +142,10 @@ impl Refusal {
     /// Spells the row that would allow the action, where a row could.
     fn allowed_by(&self) -> Option<String> {
         match &self.cause {
-            Cause::Judged(Grounds::Cancelled) | Cause::Person(_) | Cause::NotRecorded(_) => None,
+            Cause::Judged(Grounds::Cancelled)
+            | Cause::Person(_)
+            | Cause::Instead(_)
+            | Cause::NotRecorded(_) => None,
             // No row of the project lifts a ceiling.
             Cause::Judged(Grounds::Rule { origin, .. })
                 if origin == "organisation" || origin == "promise" =>

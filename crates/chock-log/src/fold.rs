@@ -49,6 +49,10 @@ impl Session {
                 self.snapshot = Some(body.clone());
             }
             Event::DiffReviewed(body) => {
+                for file in &body.accepted {
+                    self.declined_paths.remove(&file.path);
+                }
+                self.declined_paths.extend(body.declined.iter().map(|file| file.path.clone()));
                 self.unheard.push((seq, Unheard::Reviewed(body.clone())));
             }
             Event::Undone(body) if body.done => {
@@ -115,8 +119,11 @@ impl Session {
         if body.call.is_empty()
             && let Some(head) = body.act["git"]["kept"]["new"].as_str()
         {
-            let is_declined = !body.allowed && body.grounds == Grounds::Person;
-            self.declined = is_declined.then(|| head.to_owned());
+            if !body.allowed && body.grounds == Grounds::Person {
+                self.declined.insert(head.to_owned());
+            } else {
+                self.declined.remove(head);
+            }
         }
     }
 

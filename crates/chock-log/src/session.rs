@@ -1,6 +1,6 @@
 //! What a log adds up to.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chock_policy::Ratchet;
 use jiff::Timestamp;
@@ -126,8 +126,11 @@ pub struct Session {
     pub kept: Vec<KeptTurn>,
     /// What the model has not been told of reviews and undos, with the records.
     pub unheard: Vec<(Seq, Unheard)>,
-    /// The last commit of those that a person would not have carried when a run's end offered them.
-    pub declined: Option<String>,
+    /// The commits that a person would not have carried when a run's end offered them, each the
+    /// last of those that it leads to.
+    pub declined: BTreeSet<String>,
+    /// Paths of which a person declined something in a review, and did not take it in a later one.
+    pub declined_paths: BTreeSet<String>,
     /// The last compaction.
     pub compaction: Option<CompactionBody>,
     /// The record of the last compaction.

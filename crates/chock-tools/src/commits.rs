@@ -4,6 +4,8 @@
 //! one has a git directory of Chock's own, without refs, configuration, replacements and hooks.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -127,6 +129,23 @@ pub fn check(check: &Check<'_>, (environment, shell): (&[(OsString, OsString)], 
     script(shell, include_str!("commits/check.sh"), environment, Path::new("/tmp"))
 }
 
+/// The act of putting a commit that Chock made over the session's HEAD under it, in its own cage.
+/// Files stay as they are.
+///
+/// `old` is what HEAD names now, absent before its first commit.
+#[must_use]
+pub fn follow(
+    project: &Path,
+    (old, new): (Option<&str>, &str),
+    (environment, shell): (&[(OsString, OsString)], &Path),
+) -> Program {
+    let mut environment = environment.to_vec();
+    let nothing = "0".repeat(40);
+    environment.push(("OLD".into(), old.unwrap_or(&nothing).into()));
+    environment.push(("NEW".into(), new.into()));
+    script(shell, include_str!("commits/follow.sh"), environment, project)
+}
+
 fn script(
     shell: &Path,
     text: &str,
@@ -148,6 +167,41 @@ pub fn carry_out_take(
 ) -> (Spent, Result<Taken, CommitsFault>) {
     let (spent, output) = collect(keeper, permit, "the session's commits cannot be packed");
     (spent, output.and_then(|output| taken(&output)))
+}
+
+/// Does the permitted act of [`follow`], with a file that has a pack of the commit in it.
+///
+/// # Errors
+///
+/// [`CommitsFault`]; HEAD is as before, and the commit may be among the session's objects.
+pub fn carry_out_follow(
+    keeper: &Keeper,
+    permit: Permit<Program>,
+    pack: &File,
+) -> (Spent, Result<(), CommitsFault>) {
+    let opened = Cancel::new().and_then(|cancel| {
+        File::options().write(true).open("/dev/null").map(|nothing| (cancel, nothing))
+    });
+    let (cancel, nothing) = match opened {
+        Ok(opened) => opened,
+        Err(source) => {
+            let (_act, spent) = permit.spend();
+            return (spent, Err(CommitsFault::Descriptor { source }));
+        }
+    };
+    let stdio =
+        Stdio::Own { stdin: pack.as_fd(), stdout: nothing.as_fd(), stderr: nothing.as_fd() };
+    let call = Call { stdio, wall_time: Some(TIME), cancel: &cancel };
+    let (spent, finished) = run(keeper, permit, call);
+    let followed = match finished.map(|finished| finished.ended) {
+        Ok(Ended::Exited(0)) => Ok(()),
+        Ok(ended) => {
+            let what = "the session's HEAD cannot be moved";
+            Err(CommitsFault::Ended { what, how: how(ended) })
+        }
+        Err(source) => Err(CommitsFault::Sandbox { source }),
+    };
+    (spent, followed)
 }
 
 /// Does the permitted act of [`check`].

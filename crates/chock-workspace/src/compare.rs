@@ -36,8 +36,7 @@ pub(crate) fn trees(
     let (old, new) = (repository.find_tree(base.0)?, repository.find_tree(snapshot.0)?);
     let mut options = DiffOptions::new();
     options.include_typechange(true);
-    let mut paths = Vec::new();
-    differing(repository, Some(&old), Some(&new), &mut Vec::new(), &mut paths)?;
+    let paths = paths(repository, &old, &new)?;
     if paths.is_empty() {
         return Ok(ChangeSet { base, snapshot, files: Vec::new(), skipped: Vec::new() });
     }
@@ -56,6 +55,17 @@ pub(crate) fn trees(
     files.sort_by(|a, b| a.path.cmp(&b.path));
     carry::judge(repository, snapshot, &mut files)?;
     Ok(ChangeSet { base, snapshot, files, skipped: Vec::new() })
+}
+
+/// Lists the paths whose entries differ in two trees.
+pub(crate) fn paths(
+    repository: &Repository,
+    old: &Tree<'_>,
+    new: &Tree<'_>,
+) -> Result<Vec<Vec<u8>>, git2::Error> {
+    let mut paths = Vec::new();
+    differing(repository, Some(old), Some(new), &mut Vec::new(), &mut paths)?;
+    Ok(paths)
 }
 
 /// Lists the paths whose entries differ, at the cost of the directories that do.

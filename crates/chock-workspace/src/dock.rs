@@ -76,6 +76,12 @@ impl Docked {
         self.git.parked
     }
 
+    /// The session's last commit.
+    #[must_use]
+    pub fn head(&self) -> &str {
+        &self.git.kept.after
+    }
+
     /// How many commits the agent made.
     #[must_use]
     pub fn commits(&self) -> u64 {
@@ -103,7 +109,8 @@ type Git2<T> = Result<T, git2::Error>;
 type Looked = (Vec<(String, String)>, Vec<Refused>);
 
 impl Dock {
-    /// Makes it in the workspace of `session`, in place of one that a killed process left.
+    /// Makes it in the workspace of `session`, in place of one that a killed process left. It has
+    /// the objects of the project and of the session's snapshots.
     ///
     /// # Errors
     ///
@@ -113,7 +120,8 @@ impl Dock {
         let place = |source| HandBackFault::Place { source };
         remove::tree(&directory).map_err(place)?;
         let common = project.common_dir();
-        let borrowed = objects::directories(&common.join("objects")).map_err(place)?;
+        let mut borrowed = objects::directories(&common.join("objects")).map_err(place)?;
+        borrowed.push(Store::at(session).directory().join("objects"));
         bare::make(&directory, &borrowed).map_err(place)?;
         if let Some(shallow) = project.shallow().map_err(place)? {
             files::write(&directory.join("shallow"), &shallow).map_err(place)?;
@@ -145,7 +153,7 @@ impl Dock {
         combined: &Combined,
         wish: &Landing<'_>,
     ) -> Result<Docked, HandBackFault> {
-        self.git(project, &["index-pack", "--strict", "--stdin"], &combined.pack)?;
+        self.take_in(project, &combined.pack)?;
         let repository = self.repository()?;
         let objects = |source| HandBackFault::Objects { source };
         let work = Work { dock: self, project, repository: &repository, wish };
@@ -214,11 +222,20 @@ impl Dock {
         for held in [&stand.commit, &git.kept.before].into_iter().flatten() {
             wanted.push_str(&format!("^{held}\n"));
         }
+        self.pack_of(project, &wanted)
+    }
+
+    /// Packs what rows of commits lead to.
+    pub(crate) fn pack_of(
+        &self,
+        project: &Project,
+        wanted: &str,
+    ) -> Result<Vec<u8>, HandBackFault> {
         let args = ["pack-objects", "-q", "--revs", "--stdout", "--delta-base-offset"];
         self.git(project, &args, wanted.as_bytes())
     }
 
-    fn git(
+    pub(crate) fn git(
         &self,
         project: &Project,
         args: &[&str],
@@ -270,13 +287,8 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// The tree of a commit, or the empty one.
     fn tree_of(&self, commit: Option<&str>) -> Git2<TreeId> {
-        let id = match commit {
-            Some(id) => self.repository.find_commit(Oid::from_str(id)?)?.tree_id(),
-            None => self.repository.odb()?.write(ObjectType::Tree, b"")?,
-        };
-        Ok(TreeId(id))
+        tree_of(self.repository, commit)
     }
 
     /// Looks at every commit: its subject, and what of its changes is not carried.
@@ -432,19 +444,8 @@ impl Maker<'_> {
         self.write(&CommitText { tree, parents, author, committer, encoding: None, message })
     }
 
-    /// The person, now.
     fn me(&self) -> Vec<u8> {
-        let (name, email) = stand::identity(self.work.project);
-        let clean = |text: OsString| {
-            let mut bytes = text.into_vec();
-            bytes.retain(|byte| !b"<>\n\0".contains(byte));
-            bytes.trim_ascii().to_vec()
-        };
-        let Landing { seconds, zone, .. } = self.work.wish;
-        let sign = if *zone < 0 { '-' } else { '+' };
-        let (hours, minutes) = (zone.abs() / 60, zone.abs() % 60);
-        let when = format!("> {seconds} {sign}{hours:02}{minutes:02}");
-        [&clean(name)[..], b" <", &clean(email), when.as_bytes()].concat()
+        signature(self.work.project, self.work.wish)
     }
 
     fn merge_message(&self) -> String {
@@ -489,6 +490,30 @@ impl Maker<'_> {
         let signed = signer.commit(&project.git, &dock.own(&dock.index()), commit);
         signed.map_err(|fault| HandBackFault::Git { what: "sign a commit", said: fault.said() })
     }
+}
+
+/// The person, now, as a commit names them.
+pub(crate) fn signature(project: &Project, wish: &Landing<'_>) -> Vec<u8> {
+    let (name, email) = stand::identity(project);
+    let clean = |text: OsString| {
+        let mut bytes = text.into_vec();
+        bytes.retain(|byte| !b"<>\n\0".contains(byte));
+        bytes.trim_ascii().to_vec()
+    };
+    let Landing { seconds, zone, .. } = wish;
+    let sign = if *zone < 0 { '-' } else { '+' };
+    let (hours, minutes) = (zone.abs() / 60, zone.abs() % 60);
+    let when = format!("> {seconds} {sign}{hours:02}{minutes:02}");
+    [&clean(name)[..], b" <", &clean(email), when.as_bytes()].concat()
+}
+
+/// The tree of a commit, or the empty one.
+pub(crate) fn tree_of(repository: &Repository, commit: Option<&str>) -> Git2<TreeId> {
+    let id = match commit {
+        Some(id) => repository.find_commit(Oid::from_str(id)?)?.tree_id(),
+        None => repository.odb()?.write(ObjectType::Tree, b"")?,
+    };
+    Ok(TreeId(id))
 }
 
 /// The entries of `new` that are not in `old`, and have a mode that git does not write or are deeper

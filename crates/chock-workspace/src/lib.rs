@@ -76,6 +76,7 @@ mod reading;
 mod record;
 mod refs;
 mod remove;
+mod rest;
 mod scan;
 mod shelf;
 mod sign;
@@ -117,6 +118,7 @@ pub use project::{Notice, Project, ProjectFault, Surroundings};
 pub use prune::{BASES_BYTES_MAX, BASES_UNUSED_SECONDS_MAX, Pruned, prune_bases};
 pub use reading::TreeFile;
 pub use remove::remove_tree;
+pub use rest::{Rest, Rested};
 pub use shelf::{HandBackFault, Kept, Recovered, STEPS_BYTES_MAX, STEPS_MAX, Shelf};
 pub use size::size_on_disk;
 pub use snapshot::{

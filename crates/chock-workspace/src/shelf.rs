@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::branch::{GitMove, Mover};
 use crate::carrier::Carrier;
 use crate::step::{self, Side, Step, StepState};
-use crate::{Direction, Landed, Project, TreeId, WorkspaceFault, files, size};
+use crate::{Direction, Landed, PickFault, Project, TreeId, WorkspaceFault, files, size};
 
 /// The most hand-backs of a project that can be undone.
 pub const STEPS_MAX: usize = 100;
@@ -117,6 +117,13 @@ pub enum HandBackFault {
     Objects {
         /// What the object store said.
         source: git2::Error,
+    },
+
+    /// What was left uncommitted makes no tree.
+    #[error("what the session left uncommitted cannot be committed")]
+    Pick {
+        /// Why.
+        source: PickFault,
     },
 
     /// Git could not do its part.

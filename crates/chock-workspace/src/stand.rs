@@ -79,6 +79,13 @@ pub(crate) fn value(project: &Project, name: &str) -> Result<Option<String>, Han
     }
 }
 
+/// Whether git knows the person's name and address.
+pub(crate) fn is_known(project: &Project) -> bool {
+    let Person { name, email, .. } = person::read(&project.git, project.root()).unwrap_or_default();
+    let is_there = |value: Option<Vec<u8>>| value.is_some_and(|value| !value.is_empty());
+    is_there(name) && is_there(email)
+}
+
 /// The person's name and address, for commits and logs of refs.
 pub(crate) fn identity(project: &Project) -> (OsString, OsString) {
     let Person { name, email, .. } = person::read(&project.git, project.root()).unwrap_or_default();

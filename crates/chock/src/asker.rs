@@ -71,7 +71,7 @@ impl PersonAsker {
             show.terminal.say(weight, &line);
         }
         if self.at_terminal {
-            show.terminal.say_piece(sheet.prompt());
+            show.terminal.say_piece(&sheet.prompt());
         } else {
             show.terminal.say(Weight::Quiet, "waiting for an answer by chock approve");
         }
@@ -120,10 +120,10 @@ impl PersonAsker {
                     None if tries + 1 == TRIES => return Answer::No(None),
                     None => {
                         tries += 1;
-                        self.say(Weight::Quiet, "that is neither a yes nor a no");
+                        self.say(Weight::Quiet, sheet.no_answer());
                         let mut show =
                             self.show.lock().expect("invariant: nobody panics while showing");
-                        show.terminal.say_piece(sheet.prompt());
+                        show.terminal.say_piece(&sheet.prompt());
                     }
                 },
             }
@@ -155,6 +155,7 @@ fn answer(given: Given) -> Answer {
         Given::Once => Answer::Once,
         Given::Session => Answer::ForSession,
         Given::Always => Answer::Always,
+        Given::Offer(word) => Answer::Offered(word),
         Given::No(why) => Answer::No(why),
     }
 }

@@ -67,6 +67,13 @@ impl Board {
         if given == Given::Always && open.always.is_empty() {
             return Err("this question has no lasting yes; answer once or session".to_owned());
         }
+        if !open.takes(&given) {
+            let words: Vec<_> = open.offers.iter().map(|(word, _)| word.as_str()).collect();
+            return Err(format!(
+                "that is no answer to this question; there are {}",
+                words.join(", ")
+            ));
+        }
         if state.given.is_some() {
             return Err(format!("question {question} has its answer"));
         }
@@ -86,6 +93,8 @@ impl Board {
 
 #[cfg(test)]
 mod tests {
+    use chock_broker::Asks;
+
     use super::*;
 
     #[test]
@@ -97,6 +106,8 @@ mod tests {
             effect: "x".into(),
             review: None,
             always: Vec::new(),
+            offers: Vec::new(),
+            asks: Asks::Permission,
         };
         let board = Board::default();
         assert!(!board.is_watched());

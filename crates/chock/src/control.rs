@@ -21,7 +21,7 @@ use chock_workspace::Direction;
 
 use crate::board::Board;
 use crate::exit::Failure;
-use crate::ferry::Ferry;
+use crate::ferry::{Ferry, Leftover};
 use crate::report::Report;
 use crate::words::nearest;
 use place::Place;
@@ -197,7 +197,9 @@ fn answer(desk: &Desk, request: Request) -> Reply {
         Request::Redo { steps } => {
             carried(ferry, |ferry| ferry.bench.turn_back(Direction::Redo, steps))
         }
-        Request::Apply { mode, accept } => carried(ferry, |ferry| ferry.directly(mode, &accept)),
+        Request::Apply { mode, accept } => {
+            carried(ferry, |ferry| ferry.directly(mode, &accept, Leftover::Stays))
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use chock_log::SnapshotBody;
 use chock_workspace::Workspace;
 
 use crate::exit::causes;
-use crate::ferry::{Ask, Ferried, Ferry};
+use crate::ferry::{Ask, Ferried, Ferry, Leftover};
 use crate::handback;
 use crate::report::{Report, commit_lines};
 
@@ -27,10 +27,12 @@ impl Errands for Errand {
     }
 
     fn apply(&mut self, broker: &mut Broker, asked: Option<&Asked<'_>>) -> Brought {
-        if asked.is_none() && !self.workspace.has_objects() {
+        let rest = Leftover::at_the_end(broker, &self.workspace);
+        let is_wanted = matches!(rest, Leftover::IsCommitted(..)) || self.workspace.has_objects();
+        if asked.is_none() && !is_wanted {
             return Brought::Nothing { uncommitted: 0 };
         }
-        let offer = Ask { is_offer: true, ..Ask::default() };
+        let offer = Ask { is_offer: true, rest, ..Ask::default() };
         let ask = asked.map_or(offer, |asked| Ask {
             call: asked.call.to_owned(),
             reason: asked.reason.to_owned(),

@@ -1,6 +1,8 @@
 //! Carries the agent's commits into the project: out of one cage, through another, and then as an
 //! act that is judged.
 
+mod rest;
+
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
@@ -8,16 +10,18 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chock_broker::{Refusal, Verdict};
+use chock_broker::{Cause, Offer, Refusal, Verdict};
 use chock_config::ApplyMode;
 use chock_log::{Action, Permit, Proposal};
 use chock_sandbox::{Keeper, KeeperOptions, Program as Act};
 use chock_tools::cage::{self, Host};
 use chock_tools::commits::{self, Check, CommitsFault, Taken};
 use chock_workspace::{
-    Carried, Combined, Dock, Docked, Landing, LandingMode, Layout, Moved, Named, Parked, Planned,
+    Carried, Combined, Dock, Docked, LandingMode, Layout, Moved, Named, Parked, Planned,
     ProjectGit, Shelf, Stand, Workspace,
 };
+use rest::Load;
+pub(crate) use rest::{COMMIT, Leftover};
 
 use crate::exit::{Failure, causes};
 use crate::handback::{self, Bench, Wanted};
@@ -69,8 +73,8 @@ impl std::fmt::Debug for Ferry {
 }
 
 /// What is asked for.
-#[derive(Debug, Default)]
-pub(crate) struct Ask {
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Ask<'a> {
     /// The agent's call, if one asks.
     pub(crate) call: String,
     pub(crate) reason: String,
@@ -80,6 +84,8 @@ pub(crate) struct Ask {
     pub(crate) named: Named,
     /// Whether a run's end offers them: what a person declined there is not offered again.
     pub(crate) is_offer: bool,
+    /// What becomes of what is not committed.
+    pub(crate) rest: Leftover<'a>,
 }
 
 /// What came of it.
@@ -146,8 +152,17 @@ impl Ferry {
     }
 
     /// Carries what the session committed.
-    pub(crate) fn carry(&self, judge: &mut dyn Judge, ask: &Ask) -> Result<Ferried, Failure> {
-        Ok(self.carry_steps(judge, ask)?.unwrap_or_else(Ferried::Refused))
+    pub(crate) fn carry(&self, judge: &mut dyn Judge, ask: &Ask<'_>) -> Result<Ferried, Failure> {
+        let ended = self.carry_steps(judge, ask)?;
+        let ended = match (ended, &ask.rest) {
+            (Err(refusal), Leftover::IsOffered(workspace)) if matches!(&refusal.cause, Cause::Instead(word) if word == COMMIT) =>
+            {
+                let rest = Leftover::IsCommitted(workspace, None);
+                self.carry_steps(judge, &Ask { rest, ..ask.clone() })?
+            }
+            (ended, _) => ended,
+        };
+        Ok(ended.unwrap_or_else(Ferried::Refused))
     }
 
     /// The same on the person's own word.
@@ -155,9 +170,10 @@ impl Ferry {
         &self,
         mode: Option<LandingMode>,
         accept: &[PathText],
+        rest: Leftover<'_>,
     ) -> Result<Report, Failure> {
         let named = accept.iter().map(|path| path.0.clone()).collect();
-        let ask = Ask { mode, named, ..Ask::default() };
+        let ask = Ask { mode, named, rest, ..Ask::default() };
         match self.carry(&mut self.bench.direct.clone(), &ask)? {
             Ferried::Report(report) => Ok(*report),
             Ferried::Nothing | Ferried::Declined => {
@@ -170,7 +186,7 @@ impl Ferry {
         }
     }
 
-    fn carry_steps(&self, judge: &mut dyn Judge, ask: &Ask) -> Step<Ferried> {
+    fn carry_steps(&self, judge: &mut dyn Judge, ask: &Ask<'_>) -> Step<Ferried> {
         let project = &self.bench.project;
         let fault = |fault| Failure::because(&fault);
         if self.layout.project_git == ProjectGit::None {
@@ -180,18 +196,33 @@ impl Ferry {
             Ok(taken) => taken,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let Taken::Commits { head, pack } = taken else { return Ok(Ok(Ferried::Nothing)) };
-        let declined = self.bench.pen.session(|session| session.declined.clone());
-        if ask.is_offer && declined.as_deref() == Some(head.as_str()) {
-            return Ok(Ok(Ferried::Declined));
+        let is_commit = matches!(ask.rest, Leftover::IsCommitted(..));
+        match &taken {
+            Taken::Nothing if !is_commit => return Ok(Ok(Ferried::Nothing)),
+            Taken::Commits { head, .. } if ask.is_offer && !is_commit => {
+                if self.bench.pen.session(|session| session.declined.contains(head)) {
+                    return Ok(Ok(Ferried::Declined));
+                }
+            }
+            Taken::Nothing | Taken::Commits { .. } => {}
         }
         let (mut shelf, notes) = self.bench.shelf()?;
+        let mut report = Report { notes, ..Report::default() };
         let stand = Stand::of(project).map_err(fault)?;
+        let load = match self.load(judge, (ask, &stand), taken)? {
+            Ok(load) => load,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        load.tell(&mut report);
+        let Some(head) = load.head.as_deref() else {
+            report.notes.push("there is nothing to carry".to_owned());
+            return Ok(Ok(Ferried::Report(Box::new(report))));
+        };
         let mode = self.mode(judge, ask, &stand);
         let landed = shelf.landed(&[self.bench.found.id.to_string()]).map_err(fault)?;
         let (start, ours) = (self.start.as_deref(), stand.commit.as_deref());
-        let wanted = Check { head: &head, start, ours, landed: &landed, mode };
-        let combined = match self.check(judge, &wanted, &pack)? {
+        let wanted = Check { head, start, ours, landed: &landed, mode };
+        let combined = match self.check(judge, &wanted, &load.pack)? {
             Ok(combined) => combined,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -199,16 +230,22 @@ impl Ferry {
             return Ok(Ok(Ferried::Nothing));
         }
         let dock = Dock::make(&self.bench.found.work(), project).map_err(fault)?;
-        let title = self.bench.pen.session(|session| session.title.clone());
-        let (seconds, zone) = now();
+        let title = match &ask.rest {
+            Leftover::IsCommitted(_, Some(title)) => Some(title.clone()),
+            Leftover::IsCommitted(_, None) | Leftover::IsOffered(_) | Leftover::Stays => {
+                self.bench.pen.session(|session| session.title.clone())
+            }
+        };
         let session = self.bench.found.id.to_string();
-        let (variables, named) = (&self.variables[..], &ask.named);
-        let title = title.as_deref();
-        let wish = Landing { session: &session, title, mode, named, seconds, zone, variables };
+        let wish = self.wish(ask, (&session, title.as_deref()), mode);
         let docked = dock.ready(project, (start, &stand), &combined, &wish).map_err(fault)?;
-        let mut report = Report { notes, ..Report::default() };
-        self.land(judge, (&mut shelf, &dock, docked), ask, &mut report)
-            .map(|ended| ended.map(|()| Ferried::Report(Box::new(report))))
+        if let Err(refusal) =
+            self.land(judge, (&mut shelf, &dock, docked), (ask, &load), &mut report)?
+        {
+            return Ok(Err(refusal));
+        }
+        self.follow(judge, &load, &mut report)?;
+        Ok(Ok(Ferried::Report(Box::new(report))))
     }
 
     /// Packs the commits in the session's cage.
@@ -244,6 +281,21 @@ impl Ferry {
             .map_err(|fault| Failure { exit: crate::Exit::Refused, message: causes(&fault) })
     }
 
+    /// What a person who is asked may have instead.
+    fn offers(
+        &self,
+        dock: &Dock,
+        (docked, ask): (&Docked, &Ask<'_>),
+    ) -> Result<Vec<Offer>, Failure> {
+        let Leftover::IsOffered(workspace) = &ask.rest else { return Ok(Vec::new()) };
+        let words = match self.count_rest(workspace, dock, (docked.head(), ask))? {
+            0 => return Ok(Vec::new()),
+            1 => "commit the 1 file that the agent did not, and ask again".to_owned(),
+            count => format!("commit the {count} files that the agent did not, and ask again"),
+        };
+        Ok(vec![Offer { word: COMMIT.to_owned(), words }])
+    }
+
     fn permit(
         &self,
         judge: &mut dyn Judge,
@@ -259,7 +311,7 @@ impl Ferry {
     }
 
     /// How the commits are to land.
-    fn mode(&self, judge: &dyn Judge, ask: &Ask, stand: &Stand) -> LandingMode {
+    fn mode(&self, judge: &dyn Judge, ask: &Ask<'_>, stand: &Stand) -> LandingMode {
         if judge.denies(&Action::from_static("workspace.integrate")) || stand.parked.is_some() {
             return LandingMode::Park;
         }
@@ -276,7 +328,7 @@ impl Ferry {
         &self,
         judge: &mut dyn Judge,
         (shelf, dock, docked): (&mut Shelf, &Dock, Docked),
-        ask: &Ask,
+        (ask, load): (&Ask<'_>, &Load),
         report: &mut Report,
     ) -> Step<()> {
         let session = self.bench.found.id.to_string();
@@ -310,8 +362,11 @@ impl Ferry {
             report.notes.push("the session's ref has these commits already".to_owned());
             return Ok(Ok(()));
         }
-        let effect = effect(&session, &moved, &docked, (dock, ask))?;
-        let wanted = Wanted { act, call: ask.call.clone(), effect };
+        let offers = self.offers(dock, (&docked, ask))?;
+        let effect = effect(&session, &moved, (&docked, dock), (ask, load))?;
+        let is_made = load.rested.as_ref().is_some_and(|rested| rested.commit.is_some());
+        let also = is_made.then(|| Action::from_static("workspace.commit"));
+        let wanted = Wanted { act, call: ask.call.clone(), effect, also, offers };
         match self.bench.carry_once(judge, shelf, wanted, report)? {
             Err(refusal) => Ok(Err(Box::new(refusal))),
             Ok(Carried::Whole { .. }) => Ok(Ok(())),
@@ -335,8 +390,8 @@ fn not_carried(fault: &CommitsFault) -> Failure {
 fn effect(
     session: &str,
     moved: &Moved,
-    docked: &Docked,
-    (dock, ask): (&Dock, &Ask),
+    (docked, dock): (&Docked, &Dock),
+    (ask, load): (&Ask<'_>, &Load),
 ) -> Result<String, Failure> {
     let short = |id: &Option<String>| {
         id.as_deref().map_or_else(|| "nothing".to_owned(), |id| id.chars().take(10).collect())
@@ -364,6 +419,7 @@ fn effect(
     if moved.commits > docked.told.len() as u64 {
         lines.push(format!("and {} more", moved.commits - docked.told.len() as u64));
     }
+    lines.extend(load.left_out());
     let stat = docked.changes.stat();
     lines.push(format!("{} files changed, +{} -{}", stat.files, stat.added, stat.removed));
     let patch = dock.patch(&docked.changes).map_err(|fault| Failure::because(&fault))?;

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use chock_broker::{Direct, Refusal, Standing, Verdict};
+use chock_broker::{Direct, Offer, Refusal, Standing, Verdict};
 use chock_log::{
     Action, CarriedBody, CommitsBody, DiffReviewedBody, Event, Log, Pen, Proposal, ReviewedFile,
     Running, Seq, Session,
@@ -302,16 +302,16 @@ impl Bench {
         wanted: Wanted,
         report: &mut Report,
     ) -> Result<Result<Carried, Refusal>, Failure> {
-        let Wanted { act, call, effect } = wanted;
+        let Wanted { act, call, effect, also, offers } = wanted;
         let told = Told::of(&act);
         let proposal = Proposal {
             call,
             tool: told.direction.word().to_owned(),
             effect,
             act,
-            actions: vec![Action::from_static("workspace.apply")],
+            actions: std::iter::once(Action::from_static("workspace.apply")).chain(also).collect(),
         };
-        let permit = match judge.hand_back(proposal) {
+        let permit = match judge.hand_back(proposal, offers) {
             Verdict::Permitted(permit) => permit,
             Verdict::Refused(refusal) => {
                 shelf.forget_unapproved().map_err(|fault| Failure::because(&fault))?;
@@ -383,13 +383,17 @@ pub(crate) struct Wanted {
     /// The call that asks for it, if one does.
     pub(crate) call: String,
     pub(crate) effect: String,
+    /// What it takes besides `workspace.apply`.
+    pub(crate) also: Option<Action>,
+    /// What a person who is asked may have instead.
+    pub(crate) offers: Vec<Offer>,
 }
 
 impl Wanted {
     fn files(act: HandBack) -> Self {
         let word = act.direction().word();
         let effect = format!("{word} {} files of the project", act.paths().count());
-        Self { act, call: String::new(), effect }
+        Self { act, call: String::new(), effect, also: None, offers: Vec::new() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who judges what is done for a carrying of commits: the agent's broker, or the person's own word.
 
-use chock_broker::{Broker, Direct, Verdict};
+use chock_broker::{Broker, Direct, Offer, Verdict};
 use chock_log::{Action, Proposal};
 use chock_sandbox::Program;
 use chock_workspace::HandBack;
@@ -10,11 +10,14 @@ pub(crate) trait Judge {
     /// Judges a program in a cage.
     fn program(&mut self, proposal: Proposal<Program>) -> Verdict<Program>;
 
-    /// Judges what is carried.
-    fn hand_back(&mut self, proposal: Proposal<HandBack>) -> Verdict<HandBack>;
+    /// Judges what is carried. A person who is asked may take an offer instead.
+    fn hand_back(&mut self, proposal: Proposal<HandBack>, offers: Vec<Offer>) -> Verdict<HandBack>;
 
     /// Whether a rule denies an action.
     fn denies(&self, action: &Action) -> bool;
+
+    /// Whether a rule allows an action.
+    fn allows(&self, action: &Action) -> bool;
 }
 
 /// The tool that the acts are judged as.
@@ -25,12 +28,16 @@ impl Judge for Broker {
         self.judge(proposal)
     }
 
-    fn hand_back(&mut self, proposal: Proposal<HandBack>) -> Verdict<HandBack> {
-        self.judge(proposal)
+    fn hand_back(&mut self, proposal: Proposal<HandBack>, offers: Vec<Offer>) -> Verdict<HandBack> {
+        self.judge_offering(proposal, offers)
     }
 
     fn denies(&self, action: &Action) -> bool {
         Self::denies(self, TOOL, action)
+    }
+
+    fn allows(&self, action: &Action) -> bool {
+        Self::allows(self, TOOL, action)
     }
 }
 
@@ -39,11 +46,19 @@ impl Judge for Direct {
         self.judge(proposal)
     }
 
-    fn hand_back(&mut self, proposal: Proposal<HandBack>) -> Verdict<HandBack> {
+    fn hand_back(
+        &mut self,
+        proposal: Proposal<HandBack>,
+        _offers: Vec<Offer>,
+    ) -> Verdict<HandBack> {
         self.judge(proposal)
     }
 
     fn denies(&self, action: &Action) -> bool {
         Self::denies(self, TOOL, action)
+    }
+
+    fn allows(&self, action: &Action) -> bool {
+        !Self::denies(self, TOOL, action)
     }
 }

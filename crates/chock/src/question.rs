@@ -1,6 +1,6 @@
 //! How a question is laid out, and how what was typed is read.
 
-use chock_broker::{Guarded, Question};
+use chock_broker::{Asks, Guarded, Offer, Question};
 use serde::{Deserialize, Serialize};
 
 use crate::terminal::Weight;
@@ -22,6 +22,12 @@ pub(crate) struct Sheet {
     pub(crate) review: Option<String>,
     /// The rows that a lasting yes would add.
     pub(crate) always: Vec<String>,
+    /// What else may be answered, or what is to be chosen from: a word, and what comes of it.
+    #[serde(default)]
+    pub(crate) offers: Vec<(String, String)>,
+    /// Whether only an offer or a no is an answer.
+    #[serde(default)]
+    pub(crate) is_choice: bool,
 }
 
 /// One action of a [`Sheet`].
@@ -39,6 +45,8 @@ pub(crate) enum Given {
     Once,
     Session,
     Always,
+    /// The offer with this word.
+    Offer(String),
     No(Option<String>),
 }
 
@@ -49,6 +57,7 @@ impl Sheet {
             why: guarded.why.to_owned(),
             row: guarded.row.clone(),
         };
+        let offer = |offer: &Offer| (offer.word.clone(), offer.words.clone());
         Self {
             question: number,
             chain: question.chain.clone(),
@@ -57,6 +66,8 @@ impl Sheet {
             effect: question.effect.clone(),
             review: question.review.clone(),
             always: question.always.iter().map(ToString::to_string).collect(),
+            offers: question.offers.iter().map(offer).collect(),
+            is_choice: question.asks == Asks::Choice,
         }
     }
 
@@ -76,6 +87,9 @@ impl Sheet {
             let line = format!("  a reviewing agent approved it: {}", honest(note));
             lines.push((Weight::Quiet, line.replace('\n', " ")));
         }
+        for (word, words) in &self.offers {
+            lines.push((Weight::Plain, visible_line(&format!("  {word}: {words}"))));
+        }
         for row in &self.always {
             let line = format!("  a would add, for this project: {row}");
             lines.push((Weight::Quiet, visible_line(&line)));
@@ -84,18 +98,44 @@ impl Sheet {
     }
 
     /// Says which keys there are.
-    pub(crate) fn prompt(&self) -> &'static str {
-        if self.always.is_empty() {
-            "Allow it? y once, s this session, n no (or n and why): "
-        } else {
-            "Allow it? y once, s this session, a always here, n no (or n and why): "
+    pub(crate) fn prompt(&self) -> String {
+        let offers: Vec<_> = self.offers.iter().map(|(word, _)| word.as_str()).collect();
+        if self.is_choice {
+            return format!("Which? {}, n no (or n and why): ", offers.join(", "));
+        }
+        let always = if self.always.is_empty() { "" } else { "a always here, " };
+        let offers: String = offers.iter().map(|word| format!("{word}, ")).collect();
+        format!("Allow it? y once, s this session, {always}{offers}n no (or n and why): ")
+    }
+
+    /// Says that what was typed is no answer.
+    pub(crate) fn no_answer(&self) -> &'static str {
+        match self.is_choice {
+            true => "that is none of them, and no no",
+            false => "that is neither a yes nor a no",
+        }
+    }
+
+    /// Whether an answer can be one to this question.
+    pub(crate) fn takes(&self, given: &Given) -> bool {
+        match given {
+            Given::Once | Given::Session => !self.is_choice,
+            Given::Always => !self.is_choice && !self.always.is_empty(),
+            Given::Offer(word) => self.offers.iter().any(|(offered, _)| offered == word),
+            Given::No(_) => true,
         }
     }
 
     /// Reads what was typed. A yes is exactly a yes, and what is neither is not an answer.
     pub(crate) fn read(&self, line: &[u8]) -> Option<Given> {
         let text = String::from_utf8_lossy(line.trim_ascii()).into_owned();
+        let is_meant =
+            |(word, _): &&(String, String)| text == *word || word.get(..1) == Some(&text);
+        if let Some((word, _)) = self.offers.iter().find(is_meant) {
+            return Some(Given::Offer(word.clone()));
+        }
         match text.as_str() {
+            "y" | "yes" | "s" | "session" if self.is_choice => None,
             "y" | "yes" => Some(Given::Once),
             "s" | "session" => Some(Given::Session),
             "a" | "always" if !self.always.is_empty() => Some(Given::Always),
@@ -127,7 +167,41 @@ mod tests {
             effect: effect.to_owned(),
             review: None,
             always: Vec::new(),
+            offers: Vec::new(),
+            is_choice: false,
         }
+    }
+
+    #[test]
+    fn only_an_offer_or_a_no_answers_a_choice() {
+        let offers = [("merge", "both"), ("squash", "one")];
+        let offers = offers.map(|(word, words)| (word.to_owned(), words.to_owned())).to_vec();
+        let choice = Sheet { offers: offers.clone(), is_choice: true, ..sheet("x") };
+        let offer = |word: &str| Some(Given::Offer(word.to_owned()));
+        let cases = [
+            ("m", offer("merge")),
+            ("squash", offer("squash")),
+            ("s", offer("squash")),
+            ("n", Some(Given::No(None))),
+            ("", Some(Given::No(None))),
+            ("y", None),
+            ("a", None),
+            ("me", None),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(choice.read(line.as_bytes()), expected, "{line:?}");
+        }
+        assert_eq!(choice.prompt(), "Which? merge, squash, n no (or n and why): ");
+        for given in [Given::Once, Given::Session, Given::Always, Given::Offer("x".into())] {
+            assert!(!choice.takes(&given), "{given:?}");
+        }
+        assert!(choice.takes(&Given::Offer("merge".into())));
+        // Beside a yes and a no, an offer is one more answer.
+        let offers = vec![("commit".to_owned(), "the rest too".to_owned())];
+        let offering = Sheet { offers, ..sheet("x") };
+        assert_eq!(offering.read(b"c"), offer("commit"));
+        assert_eq!(offering.read(b"s"), Some(Given::Session));
+        assert!(offering.prompt().contains("commit, n no"), "{}", offering.prompt());
     }
 
     #[test]

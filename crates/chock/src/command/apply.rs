@@ -11,7 +11,7 @@ use chock_workspace::{LandingMode, Project};
 
 use crate::control::{Asked, Reply, Request, beside_the_point};
 use crate::exit::{Exit, Failure};
-use crate::ferry::Ferry;
+use crate::ferry::{Ferry, Leftover};
 use crate::found::{self, Found};
 use crate::handback::{self, Bench};
 
@@ -34,6 +34,13 @@ pub(crate) struct ApplyArgs {
     /// How they land, instead of what chock.zon says
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
+
+    /// Commit what the agent left uncommitted too, with the session's title or this one
+    #[arg(
+        long, value_name = "TITLE", num_args = 0..=1, require_equals = true,
+        default_missing_value = ""
+    )]
+    commit: Option<String>,
 
     /// Accept what needs an accept of its own; may be given again
     #[arg(long, value_name = "PATH")]
@@ -79,14 +86,21 @@ pub(crate) fn run(
     let found = found::session(&sessions, args.session.as_deref())?;
     let accept: Vec<_> = args.accept.iter().map(|word| PathText(word.clone().into_vec())).collect();
     let mode = args.mode.map(LandingMode::from);
+    let commit = args.commit.clone().map(|title| Some(title).filter(|title| !title.is_empty()));
     let report = if handback::is_running(&found) {
+        if commit.is_some() {
+            return Err(Failure::start(
+                "the session runs, and --commit takes what it left when it ended: wait for it, or \
+                 leave --commit out",
+            ));
+        }
         let request = Request::Apply { mode, accept };
         let Reply::Report(report) = Asked::connect(found)?.ask(&request)? else {
             return Err(beside_the_point());
         };
         report
     } else {
-        here(program, terminal, (&project, found), (mode, &accept))?
+        here(program, terminal, (&project, found), &Wish { mode, accept, commit })?
     };
     report.tell(terminal, ("wrote", args.json))?;
     let landed = report.commits.as_ref().is_some_and(|commits| !commits.branch.is_empty());
@@ -104,12 +118,20 @@ fn exit(report: &Report, mode: Option<LandingMode>) -> Exit {
     if is_parked && mode != Some(LandingMode::Park) { Exit::Refused } else { report.exit() }
 }
 
+/// What is wished for.
+struct Wish {
+    mode: Option<LandingMode>,
+    accept: Vec<PathText>,
+    /// Whether the rest is committed too, and under which title.
+    commit: Option<Option<String>>,
+}
+
 /// Does it in this process, for a session that does not run.
 fn here(
     program: &Program,
     terminal: &mut Terminal,
     (project, found): (&Project, Found),
-    (mode, accept): (Option<LandingMode>, &[PathText]),
+    wish: &Wish,
 ) -> Result<Report, Failure> {
     let settings = Settings::read(program, project, Flags::default(), Consent::Tell, terminal)?;
     let (session, _) = Log::read(&found.log).map_err(|fault| Failure::because(&fault))?;
@@ -120,7 +142,11 @@ fn here(
     let ground = Ground { found: &found, resumes: true, allow_dirty: false, settings: &settings };
     let site = site::prepare(program, project, &ground, &show)?;
     let (ferry, workspace) = Ferry::on(program, &settings, site, bench)?;
-    let report = ferry.directly(mode, accept);
+    let rest = match &wish.commit {
+        None => Leftover::Stays,
+        Some(title) => Leftover::IsCommitted(&workspace, title.clone()),
+    };
+    let report = ferry.directly(wish.mode, &wish.accept, rest);
     // The mounts go before the lock of what they show.
     drop(ferry);
     drop(workspace);

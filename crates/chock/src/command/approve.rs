@@ -32,6 +32,10 @@ pub(crate) struct ApproveArgs {
     #[arg(long, value_enum, requires = "question", value_name = "ANSWER")]
     answer: Option<Word>,
 
+    /// Answer with a word that the question offers; needs --question
+    #[arg(long, requires = "question", conflicts_with = "answer", value_name = "WORD")]
+    choose: Option<String>,
+
     /// The number of the question that --answer is for, as --json shows it
     #[arg(long, value_name = "NUMBER")]
     question: Option<u64>,
@@ -76,6 +80,9 @@ pub(crate) fn run(
     };
     if let (Some(word), Some(question)) = (args.answer, args.question) {
         return session.answer(terminal, question, given(word, args.why.as_deref()));
+    }
+    if let (Some(word), Some(question)) = (&args.choose, args.question) {
+        return session.answer(terminal, question, Given::Offer(word.clone()));
     }
     let mut answered = false;
     loop {
@@ -166,7 +173,7 @@ impl Asked {
                 sheet.question
             )));
         }
-        terminal.say_piece(sheet.prompt());
+        terminal.say_piece(&sheet.prompt());
         loop {
             let given = match typed() {
                 Typed::TheEnd => {
@@ -184,8 +191,8 @@ impl Asked {
             if let Some(given) = given {
                 return self.answer(terminal, sheet.question, given).map(|_| ());
             }
-            terminal.say(Weight::Quiet, "that is neither a yes nor a no");
-            terminal.say_piece(sheet.prompt());
+            terminal.say(Weight::Quiet, sheet.no_answer());
+            terminal.say_piece(&sheet.prompt());
         }
     }
 

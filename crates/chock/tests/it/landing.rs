@@ -328,6 +328,9 @@ fn the_owner_of_a_running_session_carries_its_commits() {
         !yard.logs().is_empty()
             && yard.records().iter().filter(|record| record["kind"] == "tool.started").count() == 2
     });
+    // What it has not committed may be half written.
+    let ran = yard.chock(&["apply", "--commit"]).expect(1);
+    assert!(ran.err.contains("the session runs"), "{}", ran.err);
     let report = apply(&yard, &[], 0);
     assert_eq!(report["written"], json!(["c.txt"]), "{report}");
     clean(&yard);
