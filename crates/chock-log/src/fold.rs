@@ -3,8 +3,8 @@
 use chock_policy::{Decision, Pattern};
 
 use crate::event::{
-    AnswerBody, Event, FinishedBody, Grounds, NoticeBody, PromiseBody, TaskFinishedBody,
-    TaskStartedBody, UsageBody, WidenedBody,
+    AnswerBody, DiffReviewedBody, Event, FinishedBody, Grounds, NoticeBody, PromiseBody,
+    TaskFinishedBody, TaskStartedBody, UsageBody, WidenedBody,
 };
 use crate::message::ModelMessage;
 use crate::outcome::Ended;
@@ -48,13 +48,7 @@ impl Session {
                 self.keep_turn(seq, body);
                 self.snapshot = Some(body.clone());
             }
-            Event::DiffReviewed(body) => {
-                for file in &body.accepted {
-                    self.declined_paths.remove(&file.path);
-                }
-                self.declined_paths.extend(body.declined.iter().map(|file| file.path.clone()));
-                self.unheard.push((seq, Unheard::Reviewed(body.clone())));
-            }
+            Event::DiffReviewed(body) => self.absorb_review(seq, body),
             Event::Undone(body) if body.done => {
                 self.unheard.push((seq, Unheard::Undone(body.clone())));
             }
@@ -86,6 +80,14 @@ impl Session {
             | Event::Retry(_)
             | Event::Unknown { .. } => {}
         }
+    }
+
+    fn absorb_review(&mut self, seq: Seq, body: &DiffReviewedBody) {
+        for file in &body.accepted {
+            self.declined_paths.remove(&file.path);
+        }
+        self.declined_paths.extend(body.declined.iter().map(|file| file.path.clone()));
+        self.unheard.push((seq, Unheard::Reviewed(body.clone())));
     }
 
     fn absorb_reply(&mut self, seq: Seq, message: &ModelMessage) {
