@@ -1,7 +1,7 @@
-//! Notes for later sessions: a record stands on disk before one is written.
+//! Notes for later sessions, recorded on disk before one is written, and skills.
 
 use chock_log::{Event, Permit, StartedBody, ToolCall};
-use chock_tools::{NoteAct, Stamp};
+use chock_tools::{NoteAct, SkillAct, Stamp};
 
 use crate::agent::{Agent, Finish};
 
@@ -19,6 +19,18 @@ impl Agent<'_> {
             session: session.start.as_ref().map(|start| start.session.clone()).unwrap_or_default(),
         });
         let outcome = self.house.tools.note(permit, &stamp);
+        self.finish(call, outcome)
+    }
+
+    /// Does a permitted reading of a skill.
+    pub(crate) fn read_skill(
+        &mut self,
+        call: &ToolCall,
+        permit: Permit<SkillAct>,
+    ) -> Result<(), Finish> {
+        let approval = Some(permit.approval());
+        self.record(Event::ToolStarted(StartedBody { call: call.clone(), approval }))?;
+        let outcome = self.house.tools.skill(permit);
         self.finish(call, outcome)
     }
 }

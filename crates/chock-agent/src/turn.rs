@@ -92,6 +92,10 @@ impl Agent<'_> {
                 Verdict::Permitted(permit) => self.carry_out(call, permit, reading),
                 Verdict::Refused(refusal) => self.finish_refused(call, refusal),
             },
+            Proposed::Skill(proposal) => match self.house.broker.judge(proposal) {
+                Verdict::Permitted(permit) => self.read_skill(call, permit),
+                Verdict::Refused(refusal) => self.finish_refused(call, refusal),
+            },
             Proposed::Memory(proposal) => match self.house.broker.judge(proposal) {
                 Verdict::Permitted(permit) => self.note(call, permit),
                 Verdict::Refused(refusal) => self.finish_refused(call, refusal),

@@ -3,7 +3,7 @@
 use chock_policy::Action;
 
 /// Each namespace with what its acts reach. The first that fits counts.
-const REASONS: [(&str, &str); 20] = [
+const REASONS: [(&str, &str); 22] = [
     ("exec.unparsed", "it cannot be told which programs this starts"),
     ("exec.nix.store.", "it runs a program from outside the project's shell"),
     ("exec.", "it runs a program"),
@@ -20,6 +20,8 @@ const REASONS: [(&str, &str); 20] = [
     ("policy.widen", "it takes back a promise of the agent"),
     ("secret.", "it gives away a secret"),
     ("device.", "it reaches a device of this machine"),
+    ("skill.read.operator", "it follows instructions of your own"),
+    ("skill.read.packaged", "it follows instructions that came with a package"),
     ("skill.", "it follows instructions that came with the project"),
     ("mcp.", "it uses a server that somebody else wrote"),
     ("plugin.", "it uses a plugin that somebody else wrote"),

@@ -72,7 +72,7 @@ pub use listing::Row;
 pub use organisation::{Organisation, OrganisationBlock, OrganisationFault};
 pub use path::{PathFault, PersonPath};
 pub use person::{Defaults, Fallback, Person};
-pub use project::{INSTRUCTIONS_MAX, Project};
+pub use project::{INSTRUCTIONS_MAX, Project, SKILL_DIRECTORIES_MAX};
 pub use project_path::{ProjectName, ProjectPath, ProjectPathFault, ProjectPattern};
 pub use provider::{
     Account, Capabilities, Compat, Credential, Messages, OutputLimit, Price, Provider,

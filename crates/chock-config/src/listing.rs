@@ -166,6 +166,9 @@ impl Effective {
         for path in &self.project.instructions {
             rows.push(Row::new("instructions", path.value.as_str(), Origin::Project(path.place)));
         }
+        for path in &self.project.skills {
+            rows.push(Row::new("skills", path.value.as_str(), Origin::Project(path.place)));
+        }
         for bind in &self.project.binds {
             let origin = Origin::Project(bind.place);
             rows.push(Row::new("workspace.binds", bind.value.to_string(), origin));

@@ -18,6 +18,9 @@ use crate::widening::Beneath;
 /// The most files of instructions that one project names.
 pub const INSTRUCTIONS_MAX: usize = 32;
 
+/// The most directories of skills that one project names. Source: the format's earlier version.
+pub const SKILL_DIRECTORIES_MAX: usize = 4;
+
 /// What a project's `chock.zon` says. The default is what no file says: nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Project {
@@ -35,6 +38,8 @@ pub struct Project {
     pub binds: Vec<Spanned<Bind>>,
     /// Files of the project whose words the agent is told, at most [`INSTRUCTIONS_MAX`].
     pub instructions: Vec<Spanned<ProjectPath>>,
+    /// Directories of the project with skills in them, at most [`SKILL_DIRECTORIES_MAX`].
+    pub skills: Vec<Spanned<ProjectPath>>,
     /// How the agent's commits land.
     pub apply: Option<Spanned<ApplyMode>>,
 }
@@ -56,13 +61,13 @@ const BLOCKS: Names = Names {
         "deny_read",
         "environment",
         "instructions",
+        "skills",
         "limits",
         "workspace",
         "apply",
     ],
     later: &[
         "subagents",
-        "skills",
         "nix",
         "plugins",
         "mcp",
@@ -106,7 +111,14 @@ impl Project {
                         let block = source.read::<LimitsBlock>(node).unwrap_or_default();
                         project.limits = block.check(&mut source);
                     }
-                    "instructions" => project.instructions = instructions(node, &mut source),
+                    "instructions" => {
+                        let what = ("files of instructions", "file");
+                        project.instructions = names(node, INSTRUCTIONS_MAX, what, &mut source);
+                    }
+                    "skills" => {
+                        let what = ("directories of skills", "directory");
+                        project.skills = names(node, SKILL_DIRECTORIES_MAX, what, &mut source);
+                    }
                     "apply" => {
                         let block = source.read::<ApplyBlock>(node).unwrap_or_default();
                         project.apply = block.mode;
@@ -163,13 +175,17 @@ fn policy(node: Node<'_>, source: &mut Source<'_>) -> Vec<Spanned<Rule>> {
     rules
 }
 
-/// Reads the names of files of instructions.
-fn instructions(node: Node<'_>, source: &mut Source<'_>) -> Vec<Spanned<ProjectPath>> {
-    let paths: Vec<Spanned<ProjectPath>> =
-        list(node, INSTRUCTIONS_MAX, "files of instructions", source);
+/// Reads at most `most` paths, none of them a pattern. `what` says what they name, many and one.
+fn names(
+    node: Node<'_>,
+    most: usize,
+    (many, one): (&str, &str),
+    source: &mut Source<'_>,
+) -> Vec<Spanned<ProjectPath>> {
+    let paths: Vec<Spanned<ProjectPath>> = list(node, most, many, source);
     for path in &paths {
         if matches!(path.value, ProjectPath::Pattern(_)) {
-            let message = format!("`{}` is a pattern; name each file", path.value.as_str());
+            let message = format!("`{}` is a pattern; name each {one}", path.value.as_str());
             source.refuse(node.anchor(), message);
         }
     }

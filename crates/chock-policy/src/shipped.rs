@@ -6,7 +6,7 @@ use crate::{Decision, Pattern, Rule};
 ///
 /// The cage is the boundary; these rows only say that ordinary work in the
 /// throwaway copy needs no prompt. What reaches outside is absent and so asks.
-const ALLOWED: [&str; 78] = [
+const ALLOWED: [&str; 80] = [
     "call.edit_file",
     "call.glob",
     "call.grep",
@@ -14,6 +14,7 @@ const ALLOWED: [&str; 78] = [
     "call.read_file",
     "call.read_image",
     "call.read_memory",
+    "call.read_skill",
     "call.request_action",
     "call.run_command",
     "call.task_output",
@@ -25,6 +26,7 @@ const ALLOWED: [&str; 78] = [
     "exec.path.*",
     "exec.workspace.*",
     "sandbox.jit",
+    "skill.read.operator",
     "git.add",
     "git.am",
     "git.apply",
@@ -132,8 +134,14 @@ const READ: [&str; 40] = [
 ];
 
 /// What ships as a question, written out so that listings show it.
-const ASKED: [&str; 5] =
-    ["exec.nix.store.*", "exec.unparsed", "skill.read.project", "secret.use.*", "web.search"];
+const ASKED: [&str; 6] = [
+    "exec.nix.store.*",
+    "exec.unparsed",
+    "skill.read.packaged",
+    "skill.read.project",
+    "secret.use.*",
+    "web.search",
+];
 
 /// What ships as refused.
 const DENIED: [&str; 1] = ["sandbox.debug"];

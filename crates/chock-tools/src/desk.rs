@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Times;
 use crate::command_line::{Ground, Named, line};
 use crate::denied::DeniedRows;
+use crate::skill::Skill;
 
 /// The longest path a call may name, in bytes: Linux's own limit.
 const PATH_BYTES_MAX: usize = 4095;
@@ -22,6 +23,8 @@ pub(crate) struct Desk {
     pub(crate) times: Times,
     /// What no tool may read.
     pub(crate) denied: DeniedRows,
+    /// The skills that can be read, each with a name of its own.
+    pub(crate) skills: Vec<Skill>,
 }
 
 /// One path of a call, without `.` and `..`.
@@ -109,6 +112,8 @@ pub(crate) fn clean(path: &Path) -> PathBuf {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::skill::SkillLayer;
+    use crate::skill::tests::skill;
 
     /// A desk for tests: a project at `/p`, worked on from `directory`.
     pub(crate) fn desk(directory: &str) -> Desk {
@@ -119,6 +124,7 @@ pub(crate) mod tests {
             shell: "/bin/sh".into(),
             times: Times::usual(),
             denied: DeniedRows::default(),
+            skills: vec![skill("tests", SkillLayer::Project), skill("words", SkillLayer::Operator)],
         }
     }
 

@@ -43,6 +43,7 @@ mod proposed;
 mod reading;
 mod said;
 mod shelf;
+mod skill;
 mod tasks;
 mod times;
 mod tool;
@@ -62,6 +63,7 @@ pub use notebook::{
 pub use output::{OUTPUT_BYTES_MAX, OUTPUT_FILE_BYTES_MAX, OUTPUTS_INSIDE};
 pub use proposed::Proposed;
 pub use reading::Reading;
+pub use skill::{SKILL_BYTES_MAX, SKILLS_MAX, Skill, SkillAct, SkillFault, SkillLayer};
 pub use tasks::{Attended, Piece, Stopper, TASKS_MAX, TaskAct, TaskEnd, TaskRow, Tasks};
 pub use times::Times;
 pub use tools::{Setup, Tools};

@@ -3,7 +3,7 @@
 use chock_log::{Event, Outcome, PromiseBody, Proposal};
 use chock_sandbox::Program;
 
-use crate::{NoteAct, Reading, TaskAct};
+use crate::{NoteAct, Reading, SkillAct, TaskAct};
 
 /// What a tool call comes to before anybody has judged it.
 #[derive(Debug)]
@@ -23,6 +23,9 @@ pub enum Proposed {
     /// Something to be done with the project's notes, for which a permit is needed; carried out
     /// by [`Tools::note`](crate::Tools::note).
     Memory(Proposal<NoteAct>),
+    /// A skill to be read, for which a permit is needed; carried out by
+    /// [`Tools::skill`](crate::Tools::skill).
+    Skill(Proposal<SkillAct>),
     /// A record and words, and nothing else: the plan, the title.
     Note {
         /// The record.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::desk::Desk;
 use crate::proposed::Proposed;
 use crate::reading::{How, Reading, When};
-use crate::tool::{Entry, Prepared, ReadImage, TABLE, Tool as _};
+use crate::tool::{Entry, Prepared, ReadImage, ReadSkill, TABLE, Tool as _};
 use crate::{arguments, hint, names};
 
 /// Every tool, and where their calls start from.
@@ -25,9 +25,15 @@ struct Known {
 }
 
 impl Shelf {
-    /// Takes every tool from the table; that for pictures only where the model takes `images`.
+    /// Takes every tool from the table; that for pictures only where the model takes `images`,
+    /// and that for skills only where there are some.
     pub(crate) fn new(desk: Desk, images: bool) -> Self {
-        let offered = TABLE.iter().filter(|entry| images || entry.name != ReadImage::NAME);
+        let skills = !desk.skills.is_empty();
+        let offered = TABLE.iter().filter(|entry| match entry.name {
+            ReadImage::NAME => images,
+            ReadSkill::NAME => skills,
+            _ => true,
+        });
         let known = offered.map(|entry| Known { entry, parameters: (entry.parameters)() });
         Self { known: known.collect(), desk }
     }
@@ -74,6 +80,9 @@ impl Shelf {
         if name == ReadImage::NAME {
             return format!("{name}: the model of this session takes no pictures");
         }
+        if name == ReadSkill::NAME {
+            return format!("{name}: this session has no skills");
+        }
         let known: Vec<_> = self.known.iter().map(|known| known.entry.name).collect();
         let shown: String = names::escaped(name).chars().take(64).collect();
         let meant = hint::nearest(name, known.iter().copied());
@@ -103,6 +112,11 @@ fn proposed(call: &ToolCall, tool: &'static str, prepared: Prepared, desk: &Desk
         }
         Prepared::Task { act, effect } => {
             return Proposed::Task(Proposal { call, tool: tool.to_owned(), act, actions, effect });
+        }
+        Prepared::Skill(act) => {
+            actions.push(act.action());
+            let (tool, effect) = (tool.to_owned(), act.effect());
+            return Proposed::Skill(Proposal { call, tool, act, actions, effect });
         }
         Prepared::Memory { act, effect } => {
             return Proposed::Memory(Proposal {
@@ -233,6 +247,7 @@ mod tests {
             "set_title title:string (1)",
             "read_memory name:string (0)",
             "write_memory body:string description:string kind:string name:string (4)",
+            "read_skill name:string (1)",
             "restrict_self action:string ceiling:string reason:string (3)",
             "request_action action:string reason:string (2)",
         ];

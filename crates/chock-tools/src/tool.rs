@@ -7,6 +7,7 @@ mod list_directory;
 mod read_file;
 mod read_image;
 mod read_memory;
+mod read_skill;
 mod request_action;
 mod restrict_self;
 mod run_command;
@@ -28,6 +29,7 @@ use crate::arguments;
 use crate::desk::Desk;
 use crate::notebook::NoteAct;
 use crate::reading::When;
+use crate::skill::SkillAct;
 use crate::tasks::TaskAct;
 
 pub(crate) use edit_file::EditFile;
@@ -37,6 +39,7 @@ pub(crate) use list_directory::ListDirectory;
 pub(crate) use read_file::ReadFile;
 pub(crate) use read_image::ReadImage;
 pub(crate) use read_memory::ReadMemory;
+pub(crate) use read_skill::ReadSkill;
 pub(crate) use request_action::RequestAction;
 pub(crate) use restrict_self::RestrictSelf;
 pub(crate) use run_command::RunCommand;
@@ -48,7 +51,7 @@ pub(crate) use write_file::WriteFile;
 pub(crate) use write_memory::WriteMemory;
 
 /// Every tool, in the order models see them.
-pub(crate) static TABLE: [Entry; 16] = [
+pub(crate) static TABLE: [Entry; 17] = [
     Entry::of::<ReadFile>(),
     Entry::of::<ReadImage>(),
     Entry::of::<ListDirectory>(),
@@ -63,6 +66,7 @@ pub(crate) static TABLE: [Entry; 16] = [
     Entry::of::<SetTitle>(),
     Entry::of::<ReadMemory>(),
     Entry::of::<WriteMemory>(),
+    Entry::of::<ReadSkill>(),
     Entry::of::<RestrictSelf>(),
     Entry::of::<RequestAction>(),
 ];
@@ -97,6 +101,8 @@ pub(crate) enum Prepared {
     Task { act: TaskAct, effect: String },
     /// An act on the notes of the project.
     Memory { act: NoteAct, effect: String },
+    /// A skill is to be read.
+    Skill(SkillAct),
     /// A record and words.
     Note { event: Event, text: String },
     /// Rights that the agent gives up, or wants back.

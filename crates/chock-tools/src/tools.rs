@@ -15,6 +15,7 @@ use crate::output::Outputs;
 use crate::proposed::Proposed;
 use crate::reading::{Reading, When};
 use crate::shelf::Shelf;
+use crate::skill::{self, Skill, SkillAct};
 use crate::tasks::{self, Attended, TaskAct, TaskEnd, Tasks, Threads};
 use crate::times::Times;
 
@@ -44,6 +45,9 @@ pub struct Setup {
     pub redactor: Redactor,
     /// The project's notes.
     pub notebook: Notebook,
+    /// The skills that can be read, each with a name of its own, at most
+    /// [`SKILLS_MAX`](crate::SKILLS_MAX).
+    pub skills: Vec<Skill>,
     /// Whether the model is shown pictures.
     pub images: bool,
 }
@@ -66,9 +70,9 @@ impl Tools {
     #[must_use]
     pub fn new(setup: Setup) -> Self {
         let Setup { keeper, project, directory, environment, shell, .. } = setup;
-        let Setup { outputs, times, walls, redactor, notebook, images, .. } = setup;
+        let Setup { outputs, times, walls, redactor, notebook, skills, images, .. } = setup;
         let denied = walls.denied().clone();
-        let desk = Desk { project, directory, environment, shell, times, denied };
+        let desk = Desk { project, directory, environment, shell, times, denied, skills };
         let keeper = Arc::new(keeper);
         let threads = Threads::new(keeper.clone(), outputs.clone(), redactor.clone());
         let outputs = Outputs::new(outputs, redactor.clone());
@@ -129,6 +133,11 @@ impl Tools {
     /// [`NoteAct::announces`] says is recorded, and on disk, before.
     pub fn note(&mut self, permit: Permit<NoteAct>, stamp: &Stamp) -> Outcome {
         notebook::note(&self.notebook, permit, stamp)
+    }
+
+    /// Does a permitted reading of a skill.
+    pub fn skill(&self, permit: Permit<SkillAct>) -> Outcome {
+        skill::read(permit)
     }
 
     /// Hands over each background task that has ended, once, for its record.

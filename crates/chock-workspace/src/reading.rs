@@ -37,7 +37,26 @@ impl Store {
     /// [`StoreFault`] when the store or the tree cannot be read.
     pub fn file(&self, tree: TreeId, path: &str, bytes_max: u64) -> Result<TreeFile, StoreFault> {
         let repository = self.repository()?;
-        let read = || find(&repository, tree.0, path, bytes_max);
+        let read = || file(&repository, tree.0, path, bytes_max);
+        read().map_err(|source| StoreFault::Compare { base: tree, snapshot: tree, source })
+    }
+
+    /// Lists the names in the directory at `path` of `tree`, in the order of the tree, at most
+    /// `most`; nothing where there is no directory. Names that are no UTF-8 are passed by.
+    ///
+    /// Links are followed within the tree and nowhere else.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreFault`] when the store or the tree cannot be read.
+    pub fn names(
+        &self,
+        tree: TreeId,
+        path: &str,
+        most: usize,
+    ) -> Result<Option<Vec<String>>, StoreFault> {
+        let repository = self.repository()?;
+        let read = || names(&repository, tree.0, path, most);
         read().map_err(|source| StoreFault::Compare { base: tree, snapshot: tree, source })
     }
 
@@ -64,12 +83,46 @@ impl Store {
     }
 }
 
-fn find(
+/// What a path leads to.
+enum Place {
+    Blob(Oid),
+    Tree(Oid),
+    Missing,
+    Outside,
+}
+
+fn file(
     repository: &Repository,
     tree: Oid,
     path: &str,
     bytes_max: u64,
 ) -> Result<TreeFile, git2::Error> {
+    let id = match find(repository, tree, path)? {
+        Place::Blob(id) => id,
+        Place::Tree(_) | Place::Missing => return Ok(TreeFile::Missing),
+        Place::Outside => return Ok(TreeFile::Outside),
+    };
+    let (length, _) = repository.odb()?.read_header(id)?;
+    let bytes = length as u64;
+    if bytes > bytes_max {
+        return Ok(TreeFile::TooLarge { bytes });
+    }
+    Ok(TreeFile::Content(repository.find_blob(id)?.content().to_vec()))
+}
+
+fn names(
+    repository: &Repository,
+    tree: Oid,
+    path: &str,
+    most: usize,
+) -> Result<Option<Vec<String>>, git2::Error> {
+    let Place::Tree(id) = find(repository, tree, path)? else { return Ok(None) };
+    let tree = repository.find_tree(id)?;
+    let names = tree.iter().filter_map(|entry| entry.name().ok().map(str::to_owned));
+    Ok(Some(names.take(most).collect()))
+}
+
+fn find(repository: &Repository, tree: Oid, path: &str) -> Result<Place, git2::Error> {
     let root = repository.find_tree(tree)?;
     // What is left to walk, last part first.
     let mut left: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
@@ -78,7 +131,7 @@ fn find(
     while let Some(part) = left.pop() {
         match part.as_str() {
             "" | "." => continue,
-            ".." if at.len() == 1 => return Ok(TreeFile::Outside),
+            ".." if at.len() == 1 => return Ok(Place::Outside),
             ".." => {
                 at.pop();
                 continue;
@@ -87,7 +140,7 @@ fn find(
         }
         let here = at.last().expect("invariant: the root is never popped");
         let found = here.get_name(&part).map(|entry| (entry.kind(), entry.id(), entry.filemode()));
-        let Some((kind, id, mode)) = found else { return Ok(TreeFile::Missing) };
+        let Some((kind, id, mode)) = found else { return Ok(Place::Missing) };
         let mode = u32::try_from(mode).unwrap_or_default();
         match kind {
             Some(ObjectType::Tree) => at.push(repository.find_tree(id)?),
@@ -95,25 +148,20 @@ fn find(
                 links += 1;
                 let blob = repository.find_blob(id)?;
                 let Ok(target) = std::str::from_utf8(blob.content()) else {
-                    return Ok(TreeFile::Outside);
+                    return Ok(Place::Outside);
                 };
                 if links > LINKS_MAX || target.is_empty() || target.starts_with('/') {
-                    return Ok(TreeFile::Outside);
+                    return Ok(Place::Outside);
                 }
                 left.extend(target.split('/').rev().map(str::to_owned));
             }
             Some(ObjectType::Blob) if left.iter().all(|part| part.is_empty() || part == ".") => {
-                let (length, _) = repository.odb()?.read_header(id)?;
-                let bytes = length as u64;
-                if bytes > bytes_max {
-                    return Ok(TreeFile::TooLarge { bytes });
-                }
-                return Ok(TreeFile::Content(repository.find_blob(id)?.content().to_vec()));
+                return Ok(Place::Blob(id));
             }
-            _ => return Ok(TreeFile::Missing),
+            _ => return Ok(Place::Missing),
         }
     }
-    Ok(TreeFile::Missing)
+    Ok(at.pop().map_or(Place::Missing, |tree| Place::Tree(tree.id())))
 }
 
 struct Search<'a> {

@@ -95,6 +95,7 @@ impl Yard {
         let bare = Bare::new(scratch, project.root(), &compiled)?;
         let tools = Tools::new(Setup {
             images: false,
+            skills: Vec::new(),
             notebook: Notebook::at(scratch.join("notes")),
             redactor: Redactor::new([], [7; 32]),
             keeper,

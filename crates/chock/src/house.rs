@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use chock_agent::{
-    Agent, Bounds, Facts, Fallback, Finish, Gallery, House, Sight, Stop, Surroundings,
-    system_prompt,
+    Agent, Bounds, Fallback, Finish, Gallery, House, Sight, Stop, Surroundings, system_prompt,
 };
 use chock_broker::{Broker, People, Standing};
 use chock_config::Identity;
@@ -44,7 +43,7 @@ use crate::site::{self, Ground, Site};
 use crate::spare::Spares;
 use crate::speaker;
 use crate::terminal::{Colour, Terminal, Weight};
-use crate::told::{cage_words, day, with_pictures};
+use crate::told::{facts, with_pictures};
 
 /// What one run of a session is made from.
 pub(crate) struct Plan {
@@ -203,13 +202,15 @@ fn told(
     site: &Site,
     show: &Arc<Mutex<Show>>,
 ) -> Result<Told, Failure> {
-    let mut told = instructions::gather(&instructions::Places {
+    let places = instructions::Places {
         config: &program.places.config,
         workspace: &site.workspace,
         settings: &plan.settings,
         directory: plan.directory.strip_prefix(project.root()).unwrap_or(Path::new("")),
         named: &plan.instructions,
-    })?;
+    };
+    let mut told = instructions::gather(&places)?;
+    told.learn(&places, &program.places.packaged_skills)?;
     if plan.settings.allows("read_memory", "call.read_memory") {
         told.remember(&Notebook::at(program.places.notes(project.root())));
     }
@@ -278,17 +279,10 @@ fn furnish<'a>(
         redactor: writing.pen.redactor(),
         images: is_shown,
         notebook: Notebook::at(program.places.notes(project.root())),
+        skills: std::mem::take(&mut told.skills),
     });
-    let facts = Facts {
-        project: project.root().display().to_string(),
-        directory: directory.display().to_string(),
-        day: writing.pen.session(|session| day(session.started)),
-        cage: cage_words(),
-        tools: tools.schemas().into_iter().map(|schema| schema.name).collect(),
-        instructions: told.instructions,
-        elsewhere: told.elsewhere,
-        notes: told.memory,
-    };
+    let started = writing.pen.session(|session| session.started);
+    let facts = facts((project.root(), &directory), started, &tools, told);
     let pen = writing.pen;
     let broker = Broker::new(standing, writing.granter, pen.clone(), writing.people);
     let (direct, log) = (broker.direct(), pen.clone());

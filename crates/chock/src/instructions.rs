@@ -4,13 +4,16 @@
 //! the agent writes in; a link is followed within that tree only. None of them allows anything.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use chock_agent::Instruction;
 use chock_log::{Mask, Redactor};
+use chock_tools::Skill;
 use chock_workspace::{TreeFile, Workspace};
+use rustix::fs::OFlags;
 
 use crate::exit::Failure;
 use crate::settings::{Settings, digest};
@@ -37,6 +40,9 @@ pub(crate) struct Told {
     pub(crate) instructions: Vec<Instruction>,
     /// Files of directories that the session does not start in, relative to the top.
     pub(crate) elsewhere: Vec<String>,
+    /// The skills that can be read, and a row for each.
+    pub(crate) skills: Vec<Skill>,
+    pub(crate) skill_rows: Vec<String>,
     /// Rows of the notes of earlier sessions.
     pub(crate) memory: Vec<String>,
     /// SHA-256 of each file, by whose it is.
@@ -169,7 +175,7 @@ impl Told {
                 instruction.text = masked;
             }
         }
-        for row in &mut self.memory {
+        for row in self.memory.iter_mut().chain(&mut self.skill_rows) {
             if let Some(masked) = redactor.text(row, Mask::All) {
                 *row = masked;
             }
@@ -178,14 +184,14 @@ impl Told {
 }
 
 /// What stands at a path of the tree that the session started from.
-enum Inside {
+pub(crate) enum Inside {
     Text(String),
     Missing,
     Denied,
     Unusable(String),
 }
 
-fn look_inside(places: &Places<'_>, path: &str) -> Result<Inside, Failure> {
+pub(crate) fn look_inside(places: &Places<'_>, path: &str) -> Result<Inside, Failure> {
     if is_kept_from_tools(places.workspace, path) {
         return Ok(Inside::Denied);
     }
@@ -216,9 +222,10 @@ fn is_kept_from_tools(workspace: &Workspace, path: &str) -> bool {
     workspace.covered().iter().any(|cover| Path::new(path).starts_with(&cover.path))
 }
 
-/// Reads a file of the person's own.
-fn read_outside(path: &Path) -> io::Result<String> {
-    let file = File::open(path)?;
+/// Reads a file of the person's own. A FIFO in its place holds nobody up.
+pub(crate) fn read_outside(path: &Path) -> io::Result<String> {
+    let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is no file"));
     }

@@ -57,6 +57,7 @@ mod sign_in;
 mod signals;
 mod signers;
 mod site;
+mod skills;
 mod spare;
 mod speaker;
 mod streams;

@@ -8,6 +8,9 @@ use sha2::{Digest, Sha256};
 
 use crate::exit::Failure;
 
+/// The most directories of packages' data that are looked at.
+const DATA_DIRECTORIES_MAX: usize = 16;
+
 /// Chock's own directories, after the XDG base directory specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
@@ -21,6 +24,8 @@ pub(crate) struct Places {
     pub(crate) state: PathBuf,
     /// Bases, which can be made again.
     pub(crate) cache: PathBuf,
+    /// Where packages put skills, at most 16 directories; the first that has one counts.
+    pub(crate) packaged_skills: Vec<PathBuf>,
 }
 
 impl Places {
@@ -41,6 +46,7 @@ impl Places {
             data: place("XDG_DATA_HOME", ".local/share")?,
             state: place("XDG_STATE_HOME", ".local/state")?,
             cache: place("XDG_CACHE_HOME", ".cache")?,
+            packaged_skills: packaged_skills(variable("XDG_DATA_DIRS")),
             home,
         })
     }
@@ -74,6 +80,14 @@ impl Places {
     pub(crate) fn executions(&self, project: &Path) -> PathBuf {
         self.state.join("exec").join(slug(project))
     }
+}
+
+/// Finds the directories of packages' skills, as the specification finds packages' data.
+fn packaged_skills(variable: Option<OsString>) -> Vec<PathBuf> {
+    let set = variable.filter(|value| !value.is_empty());
+    let all = set.unwrap_or_else(|| "/usr/local/share:/usr/share".into());
+    let absolute = std::env::split_paths(&all).filter(|path| path.is_absolute());
+    absolute.take(DATA_DIRECTORIES_MAX).map(|path| path.join("agent-skills")).collect()
 }
 
 /// Names a project: what a person recognises, and a short hash of its real path.

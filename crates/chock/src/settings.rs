@@ -160,10 +160,13 @@ impl Settings {
 
     /// Says whether the rows allow an action of a tool without a question.
     pub(crate) fn allows(&self, tool: &str, action: &'static str) -> bool {
-        let action = Action::from_static(action);
-        let request = Request { action: &action, tool, model: "" };
-        let ruling = decide(&self.table, &Lineage::main(), &Ratchet::default(), &request);
-        ruling.decision == Decision::Allow
+        self.decision(tool, &Action::from_static(action)) == Decision::Allow
+    }
+
+    /// Says what the rows decide of an action of a tool.
+    pub(crate) fn decision(&self, tool: &str, action: &Action) -> Decision {
+        let request = Request { action, tool, model: "" };
+        decide(&self.table, &Lineage::main(), &Ratchet::default(), &request).decision
     }
 
     /// Refuses a model that a row of the organisation or the project does not allow. One that no

@@ -4,18 +4,40 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use chock_agent::Gallery;
+use chock_agent::{Facts, Gallery};
 use chock_log::{PICTURE_BYTES_MAX, UserBody};
-use chock_tools::Shown;
 use chock_tools::picture::look;
+use chock_tools::{Shown, Tools};
 use jiff::Timestamp;
 use rustix::fs::{Mode, OFlags};
 
 use crate::exit::Failure;
+use crate::instructions::Told;
 use crate::visible::visible_line;
 
+/// Gathers what the system prompt says of a session: where it works, below which top, since when,
+/// with which tools, and what people and earlier sessions say.
+pub(crate) fn facts(
+    (project, directory): (&Path, &Path),
+    started: Option<Timestamp>,
+    tools: &Tools,
+    told: Told,
+) -> Facts {
+    Facts {
+        project: project.display().to_string(),
+        directory: directory.display().to_string(),
+        day: day(started),
+        cage: cage_words(),
+        tools: tools.schemas().into_iter().map(|schema| schema.name).collect(),
+        instructions: told.instructions,
+        elsewhere: told.elsewhere,
+        skills: told.skill_rows,
+        notes: told.memory,
+    }
+}
+
 /// What the model is told of its cage.
-pub(crate) fn cage_words() -> Vec<String> {
+fn cage_words() -> Vec<String> {
     [
         "The project here is a copy; the real one is not visible and cannot be changed. Commits you make are offered to the person at the end.",
         "There is no network; programs can talk to each other on localhost.",
@@ -28,7 +50,7 @@ pub(crate) fn cage_words() -> Vec<String> {
 }
 
 /// Writes the day of a time, today's where there is none.
-pub(crate) fn day(time: Option<Timestamp>) -> String {
+fn day(time: Option<Timestamp>) -> String {
     time.unwrap_or_else(Timestamp::now).strftime("%Y-%m-%d").to_string()
 }
 

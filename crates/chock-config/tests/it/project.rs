@@ -82,8 +82,7 @@ fn how_commits_land_is_a_word_and_never_widens() {
 
 #[test]
 fn a_block_of_a_later_version_is_refused_by_name() {
-    let blocks =
-        ["subagents", "skills", "nix", "plugins", "mcp", "lsp", "network", "secrets", "devices"];
+    let blocks = ["subagents", "nix", "plugins", "mcp", "lsp", "network", "secrets", "devices"];
     for block in blocks {
         let message =
             format!("this version of chock does not read the block `{block}` yet; remove it");
@@ -107,7 +106,7 @@ fn every_fault_has_its_place_and_advice() {
             &[(
                 1,
                 "zebra",
-                "the names are policy, budget, deny_read, environment, instructions, limits, workspace",
+                "the names are policy, budget, deny_read, environment, instructions, skills, limits, workspace",
             )],
         ),
         (
@@ -117,6 +116,14 @@ fn every_fault_has_its_place_and_advice() {
         (
             ".{ .instructions = .{ \"docs/*.md\" } }",
             &[(1, "{ \"docs", "`docs/*.md` is a pattern; name each file")],
+        ),
+        (
+            ".{ .skills = .{ \"skills/*\" } }",
+            &[(1, "{ \"skills", "`skills/*` is a pattern; name each directory")],
+        ),
+        (
+            ".{ .skills = .{ \"a\", \"b\", \"c\", \"d\", \"e\" } }",
+            &[(1, "{ \"a", "5 directories of skills are over the limit of 4")],
         ),
         (".{ .policy = 1 }", &[(1, "1", "expected a struct, found 1")]),
         (".{ .policy = .{ .rule = .{} } }", &[(1, "rule", "did you mean `rules`?")]),

@@ -85,6 +85,7 @@ impl Yard {
         let keeper = Keeper::start(&keeper_options(), &compiled.cage).expect("a keeper");
         let tools = Tools::new(Setup {
             images: true,
+            skills: Vec::new(),
             notebook: chock_tools::Notebook::at(at("notes/project")),
             redactor: chock_log::Redactor::new([], [7; 32]),
             keeper,
@@ -144,6 +145,7 @@ impl Yard {
                 self.opened.pen.write(event).expect("a record");
                 outcome
             }
+            Proposed::Skill(proposal) => panic!("there are no skills: {proposal:?}"),
             Proposed::Memory(proposal) => {
                 let granter = &mut self.opened.granter;
                 let permit = granter

@@ -44,6 +44,7 @@ mod seals;
 mod secrets;
 mod shelf;
 mod sinks;
+mod skills;
 mod tasks;
 mod usage;
 mod words;

@@ -10,18 +10,22 @@ use crate::fake::Fake;
 use crate::yard::{Ran, Yard};
 
 /// Runs a session of these turns, and returns it with the system text of each request.
-fn ran(yard: &Yard, words: &[&str], turns: &[Value]) -> (Ran, Vec<String>) {
+pub(crate) fn ran(yard: &Yard, words: &[&str], turns: &[Value]) -> (Ran, Vec<String>) {
     // The provider writes behind what an earlier one recorded.
     let _ = fs::remove_file(yard.path("requests.jsonl"));
     let fake = Fake::script(&json!({ "turns": turns }), &yard.path("."));
     yard.configure(fake.port);
     let ran = yard.chock(words);
+    (ran, told(&fake))
+}
+
+/// Returns the system text of each request.
+pub(crate) fn told(fake: &Fake) -> Vec<String> {
     let system = |request: &Value| {
         let body = request.get("body").unwrap_or(request);
         body["messages"][0]["content"].as_str().expect("a text").to_owned()
     };
-    let systems = fake.requests().iter().map(system).collect();
-    (ran, systems)
+    fake.requests().iter().map(system).collect()
 }
 
 fn write(name: &str, body: &str) -> Value {
