@@ -5,6 +5,9 @@ use chock_provider::{Context, Message};
 
 use crate::gallery;
 
+#[cfg(test)]
+mod tests;
+
 /// How a fact from Chock is told apart from a person's words.
 pub(crate) const NOTICE_PREFIX: &str = "[chock] ";
 

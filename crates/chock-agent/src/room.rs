@@ -165,7 +165,7 @@ impl Agent<'_> {
 }
 
 /// The compaction of a session that has none.
-fn nothing() -> CompactionBody {
+pub(crate) fn nothing() -> CompactionBody {
     let (summary, written_by) = (String::new(), String::new());
     CompactionBody { summary, through: Seq(0), shortened: Seq(0), written_by }
 }
@@ -197,7 +197,7 @@ fn was_told(session: &Session) -> bool {
 }
 
 /// Returns the record before the last `turns` replies. `None` when there are no more than that.
-fn before_turns(session: &Session, turns: usize) -> Option<Seq> {
+pub(crate) fn before_turns(session: &Session, turns: usize) -> Option<Seq> {
     let replies = session.entries.iter().enumerate();
     let replies = replies.filter(|(_, (_, entry))| matches!(entry, Entry::Model(_)));
     let first = replies.map(|(at, _)| at).rev().nth(turns.checked_sub(1)?)?;
@@ -207,7 +207,7 @@ fn before_turns(session: &Session, turns: usize) -> Option<Seq> {
 
 /// Returns the last record that a summary is to cover, so that what stays has about `tail` bytes
 /// and no result parts from its call. `None` when less than two steps would be covered.
-fn fold_point(session: &Session, tail: u64) -> Option<Seq> {
+pub(crate) fn fold_point(session: &Session, tail: u64) -> Option<Seq> {
     let from = session.compaction.as_ref().map_or(Seq(0), |it| it.through);
     let entries: Vec<_> = session.entries.iter().filter(|(seq, _)| *seq > from).collect();
     let last_turn = entries.iter().rposition(|(_, entry)| matches!(entry, Entry::Model(_)));

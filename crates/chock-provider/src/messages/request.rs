@@ -129,17 +129,41 @@ pub(crate) fn body(endpoint: &Endpoint, context: &Context) -> Vec<u8> {
         }
     }
     let effort = endpoint.effort.as_deref();
+    let may_think = has_its_thoughts(endpoint, context);
     let body = Body {
         model: &endpoint.model,
         max_tokens: max_tokens.unwrap_or(OUTPUT_TOKENS),
         system: system.into_iter().collect(),
         messages,
         tools,
-        thinking: effort.map(|_| Adaptive { r#type: "adaptive" }),
+        thinking: effort.filter(|_| may_think).map(|_| Adaptive { r#type: "adaptive" }),
         output_config: effort.map(|effort| OutputConfig { effort }),
         stream: true,
     };
     serde_json::to_vec(&body).expect("invariant: keys are strings")
+}
+
+/// Says whether the last reply goes back with all its thinking, as it must while its calls are
+/// answered and the model is asked to think. Without what another model thought, or what has a secret
+/// masked in it, the model is not asked to until its own next reply.
+fn has_its_thoughts(endpoint: &Endpoint, context: &Context) -> bool {
+    let last = context.messages.iter().rev().find_map(|message| match message {
+        crate::context::Message::Model(reply) => Some(reply).filter(|reply| !reply.is_empty()),
+        crate::context::Message::User { .. }
+        | crate::context::Message::Result { .. }
+        | crate::context::Message::Picture { .. } => None,
+    });
+    let Some(last) = last.filter(|reply| reply.calls().next().is_some()) else { return true };
+    let is_sent = |part: &Part| match part {
+        Part::Thinking(thinking) => thought(thinking).is_some(),
+        Part::Text(_) | Part::Call(_) => true,
+    };
+    is_of(endpoint, last) && last.parts.iter().all(is_sent)
+}
+
+/// Says whether a reply is the endpoint's own.
+fn is_of(endpoint: &Endpoint, message: &ModelMessage) -> bool {
+    message.provider == endpoint.provider && message.model == endpoint.model
 }
 
 const USER: &str = "user";
@@ -187,7 +211,7 @@ fn push<'a>(messages: &mut Vec<Message<'a>>, role: &'static str, content: Vec<Bl
 }
 
 fn reply<'a>(endpoint: &Endpoint, message: &'a ModelMessage) -> Vec<Block<'a>> {
-    let same = message.provider == endpoint.provider && message.model == endpoint.model;
+    let same = is_of(endpoint, message);
     let block = |part: &'a Part| match part {
         Part::Text(words) => (!words.trim().is_empty()).then(|| text(words)),
         Part::Thinking(thinking) => thought(thinking).filter(|_| same),

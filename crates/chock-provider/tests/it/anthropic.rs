@@ -81,6 +81,25 @@ fn thinking_goes_back_byte_for_byte_and_only_to_its_own_model() {
 }
 
 #[test]
+fn a_model_that_takes_over_inside_a_turn_is_asked_to_think_from_its_own_reply_on() {
+    let call = json!([{"name": "run_command", "input": {"command": "true"}}]);
+    let turn = json!({"thinking": "hm", "tools": call});
+    let turns = json!({"turns": [turn, turn, turn, {"text": "done"}]});
+    let fake = Fake::start(&turns.to_string(), &[]);
+    let mut talk = context("go");
+    let another = Endpoint { model: "another".to_owned(), ..thinking(&fake) };
+    for endpoint in [thinking(&fake), another.clone(), another.clone(), another] {
+        let reply = ask(&mut model(endpoint), &talk).0.unwrap();
+        answer(&mut talk, &reply);
+    }
+    fake.assert_finished();
+    let asked = fake.requests();
+    let asked: Vec<_> = asked.iter().map(|it| !it["body"]["thinking"].is_null()).collect();
+    assert_eq!(asked, [true, false, true, true]);
+    assert!(fake.requests().iter().all(|it| it["body"]["output_config"]["effort"] == "high"));
+}
+
+#[test]
 fn the_cache_is_used_and_counted() {
     let fake = Fake::start("01", &[]);
     let mut talk = context("go");

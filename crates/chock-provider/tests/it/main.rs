@@ -15,3 +15,4 @@ mod raw;
 mod responses;
 mod scenarios;
 mod scripted;
+mod trickle;

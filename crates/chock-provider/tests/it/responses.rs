@@ -48,7 +48,7 @@ impl Credentials for Account {
     }
 }
 
-fn with_key(fake: &Fake) -> Responses {
+pub(crate) fn with_key(fake: &Fake) -> Responses {
     Responses::new(endpoint(&fake.base_url()), Box::new(Key)).unwrap()
 }
 
@@ -58,7 +58,7 @@ fn account(fake: &Fake) -> Endpoint {
     Endpoint { originator: Some("chock".to_owned()), ..endpoint(&base_url) }
 }
 
-fn with_account(fake: &Fake) -> Responses {
+pub(crate) fn with_account(fake: &Fake) -> Responses {
     Responses::new(account(fake), Box::new(Account::new(&[KEY]))).unwrap()
 }
 
