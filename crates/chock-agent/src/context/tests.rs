@@ -106,7 +106,7 @@ fn model(port: u16, number: usize) -> (Box<dyn Model>, bool) {
         context_tokens: None,
         api_version: None,
         max_output_tokens: None,
-        effort: (number % 2 == 0).then(|| "high".to_owned()),
+        effort: number.is_multiple_of(2).then(|| "high".to_owned()),
         price: None,
         originator: None,
         quirks: Quirks::default(),

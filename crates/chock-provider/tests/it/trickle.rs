@@ -6,6 +6,8 @@ use crate::bench::{Key, context, endpoint, model, play};
 use crate::fake::Fake;
 use crate::responses::{with_account, with_key};
 
+type Make<'a> = &'a dyn Fn(&Fake) -> Box<dyn Model>;
+
 #[test]
 fn every_wire_reads_one_byte_at_a_time() {
     let messages = |fake: &Fake, version: Option<&str>| {
@@ -13,7 +15,7 @@ fn every_wire_reads_one_byte_at_a_time() {
         let endpoint = Endpoint { effort, api_version, ..endpoint(&fake.base_url()) };
         Anthropic::new(endpoint, Box::new(Key)).unwrap()
     };
-    let makes: [&dyn Fn(&Fake) -> Box<dyn Model>; 5] = [
+    let makes: [Make<'_>; 5] = [
         &|fake| Box::new(model(endpoint(&fake.base_url()))),
         &|fake| Box::new(messages(fake, None)),
         &|fake| Box::new(messages(fake, Some("2026-10-21"))),

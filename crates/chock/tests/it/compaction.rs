@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::fake::Fake;
+use crate::fake::{Fake, fakes};
+use crate::wires::{KEY, Wire};
 use crate::yard::Yard;
 
 fn command(script: &str) -> Value {
@@ -34,10 +35,11 @@ fn asked(fake: &Fake) -> Vec<Value> {
 
 #[test]
 fn scenario_06_an_overflow_is_summed_up_and_the_work_goes_on() {
-    for kind in ["openai-compat", "anthropic"] {
+    for wire in Wire::ALL {
         let yard = Yard::new();
-        let fake = Fake::play("06-overflow-compaction.json", &yard.path("."));
-        configure(&yard, &fake, kind, None);
+        let scenario = fakes("scenarios/06-overflow-compaction.json");
+        let fake = Fake::start(&scenario, &yard.path("."), &["--key", KEY]);
+        wire.configure(&yard, fake.port);
         let ran = yard.chock(&["run", "do what the scenario says"]).expect(0);
         let state = fake.state();
         assert_eq!(state["finished"], true, "{state}");

@@ -47,6 +47,7 @@ mod sinks;
 mod skills;
 mod tasks;
 mod usage;
+mod wires;
 mod words;
 mod writes;
 mod yard;
