@@ -2,7 +2,7 @@
 //!
 //! Lent is what a person wrote into a file (a `token` of `config.zon`, a `token_file`,
 //! `tokens.zon`), or what signing in stored: a key, or the tokens of an account, renewed when
-//! they end. What signs is never lent: data goes in, a signature comes out. Directories,
+//! they end. With the feature `keyring` that is stored in the keyring of the desktop, if one answers. What signs is never lent: data goes in, a signature comes out. Directories,
 //! sockets, the time and the way to an issuer are arguments.
 //!
 //! # Never knows
@@ -29,6 +29,7 @@ mod lent;
 mod private;
 mod signing;
 mod store;
+mod vault;
 
 pub use account::{
     ANSWER_BYTES_MAX, Account, Answer, BrowserSignIn, Code, DeviceSignIn, Issuer, RenewFault,
@@ -39,4 +40,4 @@ pub use lend::{TOKENS_FILE, lend, token_in};
 pub use lent::{LENT_BYTES_MIN, Lent};
 pub use private::TOKEN_BYTES_MAX;
 pub use signing::{Agent, InstallationKey, PublicKey, SigningFault};
-pub use store::{Held, Store, StoreFault, Stored};
+pub use store::{Held, Place, Store, StoreFault, Stored};

@@ -1,4 +1,5 @@
-//! What signing in stored: a file for each provider, for its person alone.
+//! What signing in stored: a file for each provider, for its person alone. Where a keyring answers,
+//! the file only says that the keyring has it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
@@ -7,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::{ExposeSecret, SecretSlice, SecretString};
 use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::fault::AuthFault;
 use crate::private;
+use crate::vault::{Shelf, Vault};
 
 /// The directory of stored credentials, in Chock's data directory.
 const DIRECTORY: &str = "credentials";
@@ -39,6 +41,15 @@ pub enum Stored {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
     directory: PathBuf,
+}
+
+/// Where a credential was put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In a file that only its person reads.
+    File(PathBuf),
+    /// In the keyring of the person's desktop.
+    Keyring,
 }
 
 /// A credential that no other process changes meanwhile.
@@ -78,6 +89,28 @@ pub enum StoreFault {
         /// The cause.
         source: io::Error,
     },
+    /// The keyring that has it, or shall have it, does not do its part.
+    #[error(
+        "the credential of `{provider}` is in your keyring, which cannot be used: {why}; unlock it, \
+         or run `chock logout {provider}` and `chock login {provider}`"
+    )]
+    Keyring {
+        /// The provider's row.
+        provider: String,
+        /// What the keyring said.
+        why: String,
+    },
+    /// It is forgotten here, and its keyring has it still.
+    #[error(
+        "the credential of `{provider}` is forgotten here, and is still in your keyring, which cannot \
+         be used: {why}; remove the entry `Chock: {provider}` there"
+    )]
+    Left {
+        /// The provider's row.
+        provider: String,
+        /// What the keyring said.
+        why: String,
+    },
     /// Another process holds it.
     #[error("another process holds `{}`", .path.display())]
     Held {
@@ -90,6 +123,8 @@ pub enum StoreFault {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Row {
+    /// The row that counts is in the keyring.
+    Keyring,
     Key {
         key: String,
     },
@@ -124,10 +159,23 @@ impl Store {
         let Some(bytes) = private::read(&path, FILE_BYTES_MAX).map_err(fault)? else {
             return Ok(None);
         };
-        let row: Row = serde_json::from_slice(&bytes)
-            .map_err(|_| StoreFault::Damaged { path: path.clone() })?;
-        let stored = Stored::from(row);
-        if stored.is_sound() { Ok(Some(stored)) } else { Err(StoreFault::Damaged { path }) }
+        let damaged = || StoreFault::Damaged { path: path.clone() };
+        let mut row: Row = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
+        if matches!(row, Row::Keyring) {
+            let vault = Vault::open().and_then(|vault| vault.read(self.shelf(provider)));
+            let kept = vault.map_err(|why| locked(provider, why))?;
+            let missing = || locked(provider, "it has no such entry".to_owned());
+            let kept = SecretSlice::from(kept.ok_or_else(missing)?);
+            row = serde_json::from_slice(kept.expose_secret()).map_err(|_| damaged())?;
+        }
+        match row.stored() {
+            Some(stored) if stored.is_sound() => Ok(Some(stored)),
+            Some(_) | None => Err(damaged()),
+        }
+    }
+
+    fn shelf<'a>(&'a self, provider: &'a str) -> Shelf<'a> {
+        (provider, self.directory.to_str().unwrap_or_default())
     }
 
     /// Waits until no other process changes the credential, up to a minute.
@@ -154,24 +202,44 @@ impl Store {
         }
     }
 
-    /// Stores a credential in the place of what was there. It is on the disk when this returns.
+    /// Stores a credential in the place of what was there, in the keyring where one answers and
+    /// else in a file. It is on the disk when this returns.
     ///
     /// # Errors
     ///
-    /// It could not be written; then what was there is still there.
-    pub fn keep(&self, held: &Held, stored: &Stored) -> Result<(), StoreFault> {
-        let path = self.file(&held.provider)?;
-        let text = serde_json::to_vec(&Row::from(stored)).expect("invariant: texts and numbers");
-        replace(&path, &text).map_err(|source| StoreFault::Write { path, source })
+    /// It could not be written; then what was there is still there. What a keyring has is not
+    /// written to a file because the keyring is locked.
+    pub fn keep(&self, held: &Held, stored: &Stored) -> Result<Place, StoreFault> {
+        let provider = held.provider.as_str();
+        let path = self.file(provider)?;
+        let text = |row: &Row| serde_json::to_vec(row).expect("invariant: texts and numbers");
+        let written = |path: PathBuf, row: &Row| {
+            let done = replace(&path, &text(row)).map(|()| path.clone());
+            done.map_err(|source| StoreFault::Write { path, source })
+        };
+        match Vault::open() {
+            Ok(vault) => {
+                let secret = SecretSlice::from(text(&Row::from(stored)));
+                let kept = vault.keep(self.shelf(provider), secret.expose_secret());
+                kept.map_err(|why| locked(provider, why))?;
+                written(path, &Row::Keyring).map(|_| Place::Keyring)
+            }
+            Err(why) if is_in_keyring(&path) => Err(locked(provider, why)),
+            Err(_) => written(path, &Row::from(stored)).map(Place::File),
+        }
     }
 
     /// Forgets a credential, and says whether there was one. Its lock stays, for others wait at it.
     ///
     /// # Errors
     ///
-    /// It could not be removed.
+    /// It could not be removed. When the keyring that has it cannot be asked, the file that says so
+    /// is gone all the same.
     pub fn remove(&self, held: &Held) -> Result<bool, StoreFault> {
         let path = self.file(&held.provider)?;
+        let provider = held.provider.as_str();
+        let kept = is_in_keyring(&path)
+            .then(|| Vault::open().and_then(|vault| vault.remove(self.shelf(provider))));
         let removed = match fs::remove_file(&path) {
             Ok(()) => Ok(true),
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -179,7 +247,11 @@ impl Store {
         };
         removed
             .and_then(|removed| sync(&self.directory).map(|()| removed))
-            .map_err(|source| StoreFault::Write { path, source })
+            .map_err(|source| StoreFault::Write { path, source })?;
+        match kept {
+            Some(Err(why)) => Err(StoreFault::Left { provider: provider.to_owned(), why }),
+            Some(Ok(())) | None => Ok(true),
+        }
     }
 
     fn file(&self, provider: &str) -> Result<PathBuf, StoreFault> {
@@ -206,11 +278,13 @@ impl Stored {
     }
 }
 
-impl From<Row> for Stored {
-    fn from(row: Row) -> Self {
-        match row {
-            Row::Key { key } => Self::Key(key.into()),
-            Row::Account {
+impl Row {
+    /// The credential, if it is here.
+    fn stored(self) -> Option<Stored> {
+        match self {
+            Self::Keyring => None,
+            Self::Key { key } => Some(Stored::Key(key.into())),
+            Self::Account {
                 issuer,
                 client_id,
                 access,
@@ -220,7 +294,7 @@ impl From<Row> for Stored {
                 id,
                 plan,
                 email,
-            } => Self::Account(Account {
+            } => Some(Stored::Account(Account {
                 issuer,
                 client_id,
                 access: access.into(),
@@ -230,7 +304,7 @@ impl From<Row> for Stored {
                 id,
                 plan,
                 email,
-            }),
+            })),
         }
     }
 }
@@ -253,6 +327,17 @@ impl From<&Stored> for Row {
             },
         }
     }
+}
+
+fn locked(provider: &str, why: String) -> StoreFault {
+    StoreFault::Keyring { provider: provider.to_owned(), why }
+}
+
+/// Whether the keyring has a credential, as its file says.
+fn is_in_keyring(path: &Path) -> bool {
+    let bytes = private::read(path, FILE_BYTES_MAX).ok().flatten();
+    let row = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    matches!(row, Some(Row::Keyring))
 }
 
 /// Makes a directory for its person alone, and takes it from others when it was not.

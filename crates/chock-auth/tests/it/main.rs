@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod issuer;
+mod keyring;
 mod renewal;
 mod signing_in;
 

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use chock_auth::{Store, Stored, TOKEN_BYTES_MAX};
+use chock_auth::{Place, Store, Stored, TOKEN_BYTES_MAX};
 use chock_config::{Person, Provider, ProviderKind, Token};
 use chock_provider::Cancel;
 use secrecy::{ExposeSecret, SecretString};
@@ -135,10 +135,14 @@ pub(crate) fn run(
         },
     };
     let models = tried(terminal, &row, &credential)?;
-    store(program, &row.name, &credential)?;
+    let place = match store(program, &row.name, &credential)? {
+        Place::File(_) => "",
+        Place::Keyring => " in your keyring",
+    };
     let line = match &credential {
         Stored::Key(_) => {
-            format!("the key for `{}` works ({} models) and is stored", row.name, models.len())
+            let count = models.len();
+            format!("the key for `{}` works ({count} models) and is stored{place}", row.name)
         }
         Stored::Account(account) => format!("signed in as {}", sign_in::whose(account)),
     };
@@ -258,7 +262,7 @@ fn tried(
 }
 
 /// Stores a credential in the place of the one that was there.
-pub(crate) fn store(program: &Program, provider: &str, what: &Stored) -> Result<(), Failure> {
+pub(crate) fn store(program: &Program, provider: &str, what: &Stored) -> Result<Place, Failure> {
     crate::house::make_private(&program.places.data)?;
     let store = Store::at(&program.places.data);
     let held = store.hold(provider).map_err(|fault| Failure::because(&fault))?;
