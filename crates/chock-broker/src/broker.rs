@@ -12,6 +12,7 @@ use chock_policy::{
 };
 
 use crate::asker::{Answer, Asker, Asks, Guarded, Nobody, Offer, Question};
+use crate::choose;
 use crate::direct::Direct;
 use crate::guard;
 use crate::reviewer::{NoReviewer, REASON_CHARACTERS, ReviewRequest, Reviewer};
@@ -95,7 +96,7 @@ impl std::fmt::Debug for Broker {
 pub(crate) struct Judgement {
     pub(crate) action: Action,
     pub(crate) ruling: Ruling,
-    asking: Vec<(Action, Ruling)>,
+    pub(crate) asking: Vec<(Action, Ruling)>,
 }
 
 impl Broker {
@@ -131,36 +132,14 @@ impl Broker {
     /// Has a person choose among offers, of which `proposal` would be one. A no is recorded as a
     /// refusal of it.
     pub fn choose<A: Act>(&mut self, proposal: &Proposal<A>, offers: Vec<Offer>) -> Chosen {
-        let judgement = self.consult(proposal);
-        if judgement.ruling.decision == Decision::Deny || !self.people.asker.is_reachable() {
-            return Chosen::Nobody;
-        }
-        let question = Question {
-            offers,
-            asks: Asks::Choice,
-            always: Vec::new(),
-            ..self.question(proposal, &judgement, None)
-        };
-        let action = judgement.action;
-        let refused = |verdict: Verdict<A>| match verdict {
-            Verdict::Refused(refusal) => Chosen::Refused(Box::new(refusal)),
-            Verdict::Permitted(_) => Chosen::Nobody,
-        };
-        if let Err(fault) = self.record_question(proposal, &action, &question) {
-            return refused(not_recorded(action, fault));
-        }
-        let cause = match self.people.asker.ask(&question) {
-            Answer::Offered(word) => return Chosen::Offer(word),
-            Answer::No(Some(words)) => Cause::Person(words),
-            Answer::No(None) => Cause::Judged(Grounds::Person),
-            Answer::TimedOut => Cause::Judged(Grounds::Timeout),
-            Answer::Cancelled => Cause::Judged(Grounds::Cancelled),
-            // A yes is no choice.
-            Answer::Once | Answer::ForSession | Answer::Always | Answer::Nobody => {
-                Cause::Judged(Grounds::Nobody)
-            }
-        };
-        refused(self.refuse(proposal, action, cause))
+        let asker = self.people.asker.as_mut();
+        choose::choose((&self.standing, &self.pen), asker, proposal, offers)
+    }
+
+    /// Says whether a person could be asked now.
+    #[must_use]
+    pub fn can_ask(&self) -> bool {
+        self.people.asker.is_reachable()
     }
 
     fn settle<A: Act>(
@@ -415,7 +394,7 @@ fn last_words(session: &Session) -> String {
     said.take(1).collect::<String>().chars().take(REASON_CHARACTERS).collect()
 }
 
-fn not_recorded<A>(action: Action, fault: LogError) -> Verdict<A> {
+pub(crate) fn not_recorded<A>(action: Action, fault: LogError) -> Verdict<A> {
     let (action, cause) = (action.to_string(), Cause::NotRecorded(fault));
     Verdict::Refused(Refusal { action, cause, in_the_way: None })
 }

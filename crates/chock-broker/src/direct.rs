@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex};
 use chock_log::{Act, Granter, Grounds, Pen, Proposal};
 use chock_policy::{Action, Decision};
 
+use crate::asker::{Asker, Offer};
 use crate::broker::{Standing, permit, refuse, rule};
-use crate::verdict::{Cause, Verdict};
+use crate::choose;
+use crate::verdict::{Cause, Chosen, Verdict};
 
 /// Judges a person's own acts. It refuses what is denied, and asks nobody.
 #[derive(Debug, Clone)]
@@ -27,6 +29,17 @@ impl Direct {
     #[must_use]
     pub fn denies(&self, tool: &str, action: &Action) -> bool {
         self.standing.denies(tool, action)
+    }
+
+    /// Has the person choose among offers, of which `proposal` would be one. A no is recorded as a
+    /// refusal of it.
+    pub fn choose<A: Act>(
+        &self,
+        asker: &mut dyn Asker,
+        proposal: &Proposal<A>,
+        offers: Vec<Offer>,
+    ) -> Chosen {
+        choose::choose((&self.standing, &self.pen), asker, proposal, offers)
     }
 
     /// Judges one act, records the answer, and hands over the permit.

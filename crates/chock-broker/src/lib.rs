@@ -18,6 +18,7 @@
 
 mod asker;
 mod broker;
+mod choose;
 mod direct;
 mod guard;
 mod promise;

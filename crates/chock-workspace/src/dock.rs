@@ -76,6 +76,25 @@ impl Docked {
         self.git.parked
     }
 
+    /// How they land.
+    #[must_use]
+    pub fn mode(&self) -> LandingMode {
+        self.git.mode
+    }
+
+    /// The commits that the branch goes from and to. `None` where it stays.
+    #[must_use]
+    pub fn tip(&self) -> Option<(&str, &str)> {
+        let branch = self.git.branch.as_ref()?;
+        Some((branch.before.as_deref().unwrap_or_default(), &branch.after))
+    }
+
+    /// Whether the branch gets the session's last commit itself.
+    #[must_use]
+    pub fn is_as_committed(&self) -> bool {
+        self.tip().is_some_and(|(_, to)| to == self.head())
+    }
+
     /// The session's last commit.
     #[must_use]
     pub fn head(&self) -> &str {

@@ -78,6 +78,7 @@ mod refs;
 mod remove;
 mod rest;
 mod scan;
+mod shared;
 mod shelf;
 mod sign;
 mod size;

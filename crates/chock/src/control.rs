@@ -197,9 +197,9 @@ fn answer(desk: &Desk, request: Request) -> Reply {
         Request::Redo { steps } => {
             carried(ferry, |ferry| ferry.bench.turn_back(Direction::Redo, steps))
         }
-        Request::Apply { mode, accept } => {
-            carried(ferry, |ferry| ferry.directly(mode, &accept, Leftover::Stays))
-        }
+        Request::Apply { mode, accept } => carried(ferry, |ferry| {
+            ferry.directly(&mut ferry.bench.direct.clone(), mode, &accept, Leftover::Stays)
+        }),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Carries the agent's commits into the project: out of one cage, through another, and then as an
 //! act that is judged.
 
+mod choosing;
 mod rest;
 
 use std::ffi::OsString;
@@ -17,7 +18,7 @@ use chock_sandbox::{Keeper, KeeperOptions, Program as Act};
 use chock_tools::cage::{self, Host};
 use chock_tools::commits::{self, Check, CommitsFault, Taken};
 use chock_workspace::{
-    Carried, Combined, Dock, Docked, LandingMode, Layout, Moved, Named, Parked, Planned,
+    Carried, Combined, Dock, Docked, Landed, LandingMode, Layout, Moved, Named, Parked, Planned,
     ProjectGit, Shelf, Stand, Workspace,
 };
 use rest::Load;
@@ -168,13 +169,14 @@ impl Ferry {
     /// The same on the person's own word.
     pub(crate) fn directly(
         &self,
+        judge: &mut dyn Judge,
         mode: Option<LandingMode>,
         accept: &[PathText],
         rest: Leftover<'_>,
     ) -> Result<Report, Failure> {
         let named = accept.iter().map(|path| path.0.clone()).collect();
         let ask = Ask { mode, named, rest, ..Ask::default() };
-        match self.carry(&mut self.bench.direct.clone(), &ask)? {
+        match self.carry(judge, &ask)? {
             Ferried::Report(report) => Ok(*report),
             Ferried::Nothing | Ferried::Declined => {
                 let notes = vec!["there is no commit that the project does not have".to_owned()];
@@ -218,34 +220,61 @@ impl Ferry {
             report.notes.push("there is nothing to carry".to_owned());
             return Ok(Ok(Ferried::Report(Box::new(report))));
         };
-        let mode = self.mode(judge, ask, &stand);
-        let landed = shelf.landed(&[self.bench.found.id.to_string()]).map_err(fault)?;
+        let ways = self.ways(judge, ask, &stand);
+        report.notes.extend(ways.note);
+        let landed = self.landed(&shelf)?;
         let (start, ours) = (self.start.as_deref(), stand.commit.as_deref());
-        let wanted = Check { head, start, ours, landed: &landed, mode };
-        let combined = match self.check(judge, &wanted, &load.pack)? {
-            Ok(combined) => combined,
-            Err(refusal) => return Ok(Err(refusal)),
-        };
-        if combined.commits.is_empty() {
-            return Ok(Ok(Ferried::Nothing));
-        }
         let dock = Dock::make(&self.bench.found.work(), project).map_err(fault)?;
-        let title = match &ask.rest {
-            Leftover::IsCommitted(_, Some(title)) => Some(title.clone()),
-            Leftover::IsCommitted(_, None) | Leftover::IsOffered(_) | Leftover::Stays => {
-                self.bench.pen.session(|session| session.title.clone())
-            }
-        };
+        let title = self.landing_title(ask);
         let session = self.bench.found.id.to_string();
-        let wish = self.wish(ask, (&session, title.as_deref()), mode);
-        let docked = dock.ready(project, (start, &stand), &combined, &wish).map_err(fault)?;
-        if let Err(refusal) =
-            self.land(judge, (&mut shelf, &dock, docked), (ask, &load), &mut report)?
-        {
+        let mut ready = Vec::new();
+        for mode in ways.modes {
+            let wanted = Check { head, start, ours, landed: &landed, mode };
+            let combined = match self.check(judge, &wanted, &load.pack)? {
+                Ok(combined) => combined,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
+            if combined.commits.is_empty() {
+                return Ok(Ok(Ferried::Nothing));
+            }
+            let wish = self.wish(ask, (&session, title.as_deref()), mode);
+            ready.push(dock.ready(project, (start, &stand), &combined, &wish).map_err(fault)?);
+        }
+        let (docked, is_chosen) = match &ready[..] {
+            [_] => (ready.swap_remove(0), false),
+            _ => match self.choose(judge, (&mut shelf, &dock), ready, (ask, &load))? {
+                Ok(chosen) => chosen,
+                Err(refusal) => return Ok(Err(refusal)),
+            },
+        };
+        // Who chose one of them has said yes to it.
+        let mut direct = self.bench.direct.clone();
+        let lander: &mut dyn Judge = if is_chosen { &mut direct } else { judge };
+        let carried = (&mut shelf, &dock, docked);
+        if let Err(refusal) = self.land(lander, carried, (ask, &load), &mut report)? {
             return Ok(Err(refusal));
         }
         self.follow(judge, &load, &mut report)?;
         Ok(Ok(Ferried::Report(Box::new(report))))
+    }
+
+    /// What of the session, and of those it hangs from, landed as other commits.
+    fn landed(&self, shelf: &Shelf) -> Result<Vec<Landed>, Failure> {
+        let found = &self.bench.found;
+        let above = found.ancestors().into_iter().map(|one| one.id);
+        let sessions: Vec<_> =
+            std::iter::once(found.id).chain(above).map(|id| id.to_string()).collect();
+        shelf.landed(&sessions).map_err(|fault| Failure::because(&fault))
+    }
+
+    /// The title of what lands as one commit.
+    fn landing_title(&self, ask: &Ask<'_>) -> Option<String> {
+        match &ask.rest {
+            Leftover::IsCommitted(_, Some(title)) => Some(title.clone()),
+            Leftover::IsCommitted(_, None) | Leftover::IsOffered(_) | Leftover::Stays => {
+                self.bench.pen.session(|session| session.title.clone())
+            }
+        }
     }
 
     /// Packs the commits in the session's cage.
@@ -310,19 +339,6 @@ impl Ferry {
         }
     }
 
-    /// How the commits are to land.
-    fn mode(&self, judge: &dyn Judge, ask: &Ask<'_>, stand: &Stand) -> LandingMode {
-        if judge.denies(&Action::from_static("workspace.integrate")) || stand.parked.is_some() {
-            return LandingMode::Park;
-        }
-        ask.mode.unwrap_or(match self.mode {
-            ApplyMode::Merge => LandingMode::Merge,
-            ApplyMode::Rebase => LandingMode::Rebase,
-            ApplyMode::Squash => LandingMode::Squash,
-            ApplyMode::Ask => LandingMode::Park,
-        })
-    }
-
     /// Plans, has it judged, and does it. What cannot land is kept at the session's ref.
     fn land(
         &self,
@@ -363,7 +379,8 @@ impl Ferry {
             return Ok(Ok(()));
         }
         let offers = self.offers(dock, (&docked, ask))?;
-        let effect = effect(&session, &moved, (&docked, dock), (ask, load))?;
+        let landing = landing_lines(&moved);
+        let effect = effect(&session, (&moved, &landing), (&docked, dock), (ask, load))?;
         let is_made = load.rested.as_ref().is_some_and(|rested| rested.commit.is_some());
         let also = is_made.then(|| Action::from_static("workspace.commit"));
         let wanted = Wanted { act, call: ask.call.clone(), effect, also, offers };
@@ -386,32 +403,37 @@ fn not_carried(fault: &CommitsFault) -> Failure {
     Failure { exit: crate::Exit::Refused, message: causes(fault) }
 }
 
-/// Says what would be done: the refs, the commits, and what they change.
-fn effect(
-    session: &str,
-    moved: &Moved,
-    (docked, dock): (&Docked, &Dock),
-    (ask, load): (&Ask<'_>, &Load),
-) -> Result<String, Failure> {
+/// Says what would become of the branch.
+fn landing_lines(moved: &Moved) -> [String; 1] {
     let short = |id: &Option<String>| {
         id.as_deref().map_or_else(|| "nothing".to_owned(), |id| id.chars().take(10).collect())
     };
+    [match (&moved.branch, moved.parked) {
+        (Some(branch), _) => {
+            let (mode, name) = (moved.mode.word(), &branch.name);
+            let (from, to) = (short(&branch.from), short(&branch.to));
+            format!("and land them on {name} by {mode}: {from} -> {to}")
+        }
+        (None, Some(parked)) => {
+            format!("and leave every branch as it is: {parked} ({})", parked.word())
+        }
+        (None, None) => "and leave every branch as it is".to_owned(),
+    }]
+}
+
+/// Says what would be done: the refs, the commits, and what they change.
+fn effect(
+    session: &str,
+    (moved, landing): (&Moved, &[String]),
+    (docked, dock): (&Docked, &Dock),
+    (ask, load): (&Ask<'_>, &Load),
+) -> Result<String, Failure> {
     let count = match moved.commits {
         1 => "1 commit".to_owned(),
         count => format!("{count} commits"),
     };
     let mut lines = vec![format!("carry {count} of session {session} to {}", moved.kept.name)];
-    match (&moved.branch, moved.parked) {
-        (Some(branch), _) => {
-            let (mode, name) = (moved.mode.word(), &branch.name);
-            let (from, to) = (short(&branch.from), short(&branch.to));
-            lines.push(format!("and land them on {name} by {mode}: {from} -> {to}"));
-        }
-        (None, Some(parked)) => {
-            lines.push(format!("and leave every branch as it is: {parked} ({})", parked.word()));
-        }
-        (None, None) => lines.push("and leave every branch as it is".to_owned()),
-    }
+    lines.extend_from_slice(landing);
     if !ask.reason.is_empty() {
         lines.push(format!("because, it says: {}", visible_line(&ask.reason)));
     }

@@ -14,6 +14,9 @@ pub(crate) struct Found {
     pub(crate) log: PathBuf,
 }
 
+/// How many sessions a fork is looked for in above it. A log that somebody changed may name itself.
+const ANCESTORS_MAX: usize = 100;
+
 /// One session's files, and what its log says.
 pub(crate) struct Listed {
     pub(crate) found: Found,
@@ -26,6 +29,21 @@ impl Found {
     /// Names the files of a session that is there or will be.
     pub(crate) fn at(directory: &Path, id: SessionId) -> Self {
         Self { id, log: directory.join(format!("{id}.jsonl")) }
+    }
+
+    /// The sessions that this one hangs from, the nearest first, as far as they are there.
+    pub(crate) fn ancestors(&self) -> Vec<Self> {
+        let mut ancestors: Vec<Self> = Vec::new();
+        let directory = self.log.parent().unwrap_or(Path::new("/"));
+        while ancestors.len() < ANCESTORS_MAX {
+            let nearest = ancestors.last().unwrap_or(self);
+            let parent = Log::fork_of(&nearest.log).and_then(|fork| fork.parent.parse().ok());
+            match parent {
+                Some(id) => ancestors.push(Self::at(directory, id)),
+                None => break,
+            }
+        }
+        ancestors
     }
 
     /// Names the directory of the session's workspace.

@@ -66,9 +66,22 @@ pub(crate) fn sight(
     let snapshot = snapshot.map_or(Ok(newest), parse)?;
     let store = Store::open(&found.work()).map_err(|fault| Failure::because(&fault))?;
     let place = place(found.log.parent().unwrap_or(Path::new("/")));
-    let accepted = Shelf::accepted_in(&place, &found.id.to_string())
-        .map_err(|fault| Failure::because(&fault))?
-        .unwrap_or(start);
+    let accepted = |found: &Found| {
+        Shelf::accepted_in(&place, &found.id.to_string()).map_err(|fault| Failure::because(&fault))
+    };
+    let mut taken = accepted(found)?;
+    for ancestor in found.ancestors() {
+        if taken.is_some() {
+            break;
+        }
+        let Some(theirs) = accepted(&ancestor)? else { continue };
+        // What cannot be compared any more is shown again.
+        let other = Store::open(&ancestor.work()).ok();
+        let shared =
+            other.and_then(|other| store.shared_with((start, snapshot), (&other, theirs)).ok());
+        taken = Some(shared.unwrap_or(start));
+    }
+    let accepted = taken.unwrap_or(start);
     let read = |base| {
         let mut changes =
             store.changes(base, snapshot).map_err(|fault| Failure::because(&fault))?;

@@ -75,7 +75,11 @@ impl Sheet {
     pub(crate) fn lines(&self) -> Vec<(Weight, String)> {
         let who = visible_line(&self.chain.join(" > "));
         let tool = visible_line(&self.tool);
-        let mut lines = vec![(Weight::Warn, format!("The {who} agent asks to use {tool}:"))];
+        let first = match self.is_choice {
+            true => "Choose how the commits land:".to_owned(),
+            false => format!("The {who} agent asks to use {tool}:"),
+        };
+        let mut lines = vec![(Weight::Warn, first)];
         for Row { action, why, row } in &self.guarded {
             let row = row.as_deref().unwrap_or("no rule allows it");
             let line = format!("  {action}: {why} ({row})");

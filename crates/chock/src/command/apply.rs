@@ -5,16 +5,21 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use chock_config::Flags;
+use chock_agent::Stop;
+use chock_broker::Asker;
+use chock_config::{Flags, Identity};
 use chock_log::Log;
 use chock_workspace::{LandingMode, Project};
 
+use crate::asker::{Memory, PersonAsker};
+use crate::board::Board;
 use crate::control::{Asked, Reply, Request, beside_the_point};
 use crate::exit::{Exit, Failure};
 use crate::ferry::{Ferry, Leftover};
 use crate::found::{self, Found};
 use crate::handback::{self, Bench};
 
+use crate::judge::AtTerminal;
 use crate::program::Program;
 use crate::report::{PathText, Report};
 use crate::settings::{Consent, Settings};
@@ -100,7 +105,12 @@ pub(crate) fn run(
         };
         report
     } else {
-        here(program, terminal, (&project, found), &Wish { mode, accept, commit })?
+        here(
+            program,
+            terminal,
+            (&project, found),
+            &Wish { mode, accept, commit, is_asked: !args.json },
+        )?
     };
     report.tell(terminal, ("wrote", args.json))?;
     let landed = report.commits.as_ref().is_some_and(|commits| !commits.branch.is_empty());
@@ -118,12 +128,33 @@ fn exit(report: &Report, mode: Option<LandingMode>) -> Exit {
     if is_parked && mode != Some(LandingMode::Park) { Exit::Refused } else { report.exit() }
 }
 
+/// Asks at this terminal, if there is one.
+fn asker(
+    program: &Program,
+    project: &Project,
+    (terminal, is_asked): (&Terminal, bool),
+) -> Result<Box<dyn Asker>, Failure> {
+    let identity = Identity::of(project.root()).map_err(|fault| Failure::because(&fault))?;
+    let call = chock_tools::Cancel::new()
+        .map_err(|fault| Failure::start(format!("no descriptor is left: {fault}")))?;
+    let own = Terminal::new(Colour::Auto, false, terminal.verbose);
+    Ok(Box::new(PersonAsker {
+        show: Arc::new(Mutex::new(Show::new(own, View::Person))),
+        stop: Stop { model: chock_provider::Cancel::new(), call },
+        board: Board::default(),
+        memory: Memory { store: program.places.answers(), identity },
+        at_terminal: terminal.can_ask && is_asked,
+    }))
+}
+
 /// What is wished for.
 struct Wish {
     mode: Option<LandingMode>,
     accept: Vec<PathText>,
     /// Whether the rest is committed too, and under which title.
     commit: Option<Option<String>>,
+    /// Whether a person may be asked.
+    is_asked: bool,
 }
 
 /// Does it in this process, for a session that does not run.
@@ -141,12 +172,14 @@ fn here(
     let show = Arc::new(Mutex::new(Show::new(quiet, View::Person)));
     let ground = Ground { found: &found, resumes: true, allow_dirty: false, settings: &settings };
     let site = site::prepare(program, project, &ground, &show)?;
+    let asker = asker(program, project, (terminal, wish.is_asked))?;
     let (ferry, workspace) = Ferry::on(program, &settings, site, bench)?;
     let rest = match &wish.commit {
         None => Leftover::Stays,
         Some(title) => Leftover::IsCommitted(&workspace, title.clone()),
     };
-    let report = ferry.directly(wish.mode, &wish.accept, rest);
+    let mut judge = AtTerminal { direct: ferry.bench.direct.clone(), asker };
+    let report = ferry.directly(&mut judge, wish.mode, &wish.accept, rest);
     // The mounts go before the lock of what they show.
     drop(ferry);
     drop(workspace);

@@ -359,3 +359,71 @@ fn a_long_output_is_read_in_the_fork_as_well() {
     let child = id_of(&yard.logs()[0]);
     assert_eq!(inside(&yard, &child, "head -n 1 /run/chock/outputs/1.out"), "1\n");
 }
+
+#[test]
+fn a_fork_s_review_shows_only_what_the_project_does_not_have_of_its_parent() {
+    let yard = Yard::new();
+    let lines: String = (1..=20).map(|number| format!("{number}\n")).collect();
+    yard.write("lines.txt", &lines);
+    yard.commit();
+    scripted(
+        &yard,
+        &json!({ "turns": [
+            shell("echo taken > taken.txt; echo left > left.txt; rm b.txt; sed -i 's/^2$/TWO/; s/^10$/TEN/' lines.txt"),
+            shell("echo later > later.txt; sed -i 's/^19$/LATER/' lines.txt"),
+            { "text": "done" },
+        ] }),
+    );
+    yard.chock(&["run", "work"]).expect(0);
+    let parent = id_of(&yard.logs().remove(0));
+    let review = |id: &str| -> Value {
+        let ran = yard.chock(&["review", id, "--json"]).expect(0);
+        serde_json::from_str(&ran.out).expect("JSON")
+    };
+    let hunks = review(&parent)["files"].clone();
+    let file = hunks.as_array().expect("files").iter().find(|file| file["path"] == "lines.txt");
+    let hunk = |at: usize| {
+        let id = file.expect("a file")["hunks"][at]["id"].as_str().expect("an id").to_owned();
+        format!("lines.txt:{id}")
+    };
+    // The fork has the second turn's work not; of the first, two files and a place of a third are taken.
+    let id = fork(&yard, &[&parent, "--at", "1"]);
+    let (two, later) = (hunk(0), hunk(2));
+    let words = ["--accept", "taken.txt", "--accept", "b.txt", "--accept", "later.txt"];
+    let words =
+        [&["review", &parent][..], &words, &["--accept", &two, "--accept", &later]].concat();
+    yard.chock(&words).expect(0);
+    let seen = review(&id);
+    assert_eq!(seen["left"], json!(["left.txt", "lines.txt"]), "{seen}");
+    let file =
+        seen["files"].as_array().expect("files").iter().find(|file| file["path"] == "lines.txt");
+    let changed = file.expect("a file")["hunks"][0]["lines"].to_string();
+    assert!(changed.contains("+TEN") && !changed.contains("TWO"), "{changed}");
+    assert!(!changed.contains("LATER"), "{changed}");
+    yard.chock(&["review", &id, "--all"]).expect(0);
+    let text = fs::read_to_string(yard.project().join("lines.txt")).expect("a file");
+    assert!(text.contains("TWO") && text.contains("TEN") && text.contains("LATER"), "{text}");
+    assert!(yard.project().join("later.txt").exists());
+    assert_eq!(review(&id)["left"], json!([]));
+    // Without its parent's copy it is shown again, and taking it changes nothing.
+    yard.chock(&["undo"]).expect(0);
+    yard.chock(&["workspace", "clear", &parent, "--yes"]).expect(0);
+    let seen = review(&id)["left"].to_string();
+    assert!(seen.contains("taken.txt"), "{seen}");
+}
+
+#[test]
+fn a_fork_of_commits_that_landed_as_others_brings_only_its_own() {
+    let yard = Yard::new();
+    let commit =
+        |text: &str| shell(&format!("echo {text} > a.txt; git add -A; git commit -qm {text}"));
+    scripted(&yard, &json!({ "turns": [commit("one"), commit("two"), { "text": "done" }] }));
+    yard.chock(&["run", "work"]).expect(0);
+    let parent = id_of(&yard.logs().remove(0));
+    let id = fork(&yard, &[&parent, "--at", "1"]);
+    yard.chock(&["apply", &parent, "--mode", "squash"]).expect(0);
+    inside(&yard, &id, "echo c > c.txt; git add -A; git commit -qm c");
+    yard.chock(&["apply", &id, "--mode", "squash"]).expect(0);
+    assert_eq!(fs::read_to_string(yard.project().join("a.txt")).expect("a file"), "two\n");
+    assert_eq!(yard.git(&["log", "-1", "--format=%s"]), "c\n");
+}

@@ -21,6 +21,7 @@ mod json;
 mod kill;
 mod landing;
 mod landing_again;
+mod landing_asks;
 mod landing_rest;
 mod limits;
 mod login;
