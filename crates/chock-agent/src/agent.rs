@@ -1,5 +1,7 @@
 //! The loop: ask what is owed, do it, ask again.
 
+use std::collections::BTreeSet;
+
 use chock_broker::Broker;
 use chock_log::{EndReason, EndedBody, Event, LogError, NoticeBody, Pen, ToolSchema, UserBody};
 use chock_provider::Model;
@@ -48,6 +50,8 @@ pub struct Agent<'a> {
     pub(crate) compacts: bool,
     /// Up to how many entries no room could be made.
     pub(crate) no_room_at: usize,
+    /// The pictures, by hash, of requests of this run that were answered.
+    pub(crate) taken: BTreeSet<String>,
 }
 
 /// How a run ended.
@@ -87,7 +91,7 @@ impl<'a> Agent<'a> {
     #[must_use]
     pub fn new(house: House<'a>) -> Self {
         let schemas = house.tools.schemas();
-        Self { house, schemas, compacts: false, no_room_at: 0 }
+        Self { house, schemas, compacts: false, no_room_at: 0, taken: BTreeSet::new() }
     }
 
     /// Has earlier turns replaced by a summary before the first request.

@@ -1,5 +1,6 @@
 //! The pictures of a conversation: kept before a record names them, and put into requests.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chock_log::{Picture, Pictures};
@@ -29,8 +30,8 @@ impl Gallery {
     }
 
     /// Puts the content of pictures into a request, newest first as far as the bounds go. For one
-    /// that is not sent, words stand in its place.
-    pub(crate) fn fill(&self, context: &mut Context) {
+    /// that is not sent, `refused` ones among them, words stand in its place.
+    pub(crate) fn fill(&self, context: &mut Context, refused: &BTreeSet<String>) {
         let (mut count, mut bytes) = (0, 0);
         let old = std::mem::take(&mut context.messages);
         let mut messages = Vec::with_capacity(old.len());
@@ -42,6 +43,7 @@ impl Gallery {
             let content = match (self.is_shown, count < SHOWN_MAX && bytes < SHOWN_BYTES_MAX) {
                 (false, _) => Err("this model takes no pictures"),
                 (true, false) => Err("it lies too far back"),
+                (true, true) if refused.contains(&picture.hash) => Err("the provider refused it"),
                 (true, true) => self.pictures.read(&picture.hash).ok_or("it is no longer kept"),
             };
             match content {
@@ -92,10 +94,11 @@ mod tests {
         let mut kept: Vec<_> = (0..25).map(|number| keep(number).expect("kept")).collect();
         kept.push(Picture { hash: "0".repeat(64), ..kept[0].clone() });
         let messages: Vec<_> = kept.iter().map(|picture| message(Some("a"), picture)).collect();
+        let refused = BTreeSet::from([kept[24].hash.clone()]);
         let context = Context { messages, ..Context::default() };
         let check = |is_shown, expected: usize, words: &[&str]| {
             let mut context = context.clone();
-            Gallery { pictures: pictures.clone(), is_shown }.fill(&mut context);
+            Gallery { pictures: pictures.clone(), is_shown }.fill(&mut context, &refused);
             let shown = context.messages.iter().filter(|it| matches!(it, Message::Picture { .. }));
             assert_eq!(shown.count(), expected);
             let text = format!("{:?}", context.messages.last());

@@ -34,6 +34,7 @@ mod seams;
 mod steps;
 mod tasks;
 mod turn;
+mod unwanted;
 
 pub use agent::{Agent, Finish, House};
 pub use bounds::Bounds;

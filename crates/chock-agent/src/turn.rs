@@ -12,19 +12,26 @@ use crate::agent::{Agent, Finish, words};
 use crate::context::context;
 use crate::next::reply_was_cut;
 use crate::seams::Sight;
+use crate::unwanted::refused;
 
 impl Agent<'_> {
     /// Asks the model for one reply and records it.
     ///
-    /// A conversation that is too long for the model is made shorter once, and asked again.
+    /// A conversation that is too long for the model is made shorter once, and asked again; so is
+    /// one with pictures that are refused, without them.
     pub(crate) fn ask_model(&mut self) -> Result<(), Finish> {
         let mut may_fold = true;
         let reply = loop {
             let (system, schemas) = (&self.house.system, &self.schemas);
             let mut context = self.house.pen.session(|session| context(session, system, schemas));
-            self.house.gallery.fill(&mut context);
+            let refused = self.house.pen.session(refused);
+            self.house.gallery.fill(&mut context, &refused);
             match self.ask(&context, true)? {
-                Ok(reply) => break reply,
+                Ok(reply) => {
+                    self.remember_pictures(&context);
+                    break reply;
+                }
+                Err(ProviderFault::Picture { .. }) if self.leave_out_pictures(&context)? => {}
                 Err(ProviderFault::ContextTooLong { .. }) if may_fold && self.fold()? => {
                     may_fold = false;
                 }

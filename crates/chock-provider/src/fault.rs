@@ -163,6 +163,17 @@ pub enum ProviderFault {
         message: String,
     },
 
+    /// The server refuses the request, and speaks of a picture.
+    #[error("`{provider}` refuses the request (status {status}): {message}")]
+    Picture {
+        /// The provider's row.
+        provider: String,
+        /// The status.
+        status: u16,
+        /// The server's words.
+        message: String,
+    },
+
     /// The server refuses the request for another reason.
     #[error("`{provider}` refuses the request (status {status}): {message}")]
     Rejected {
@@ -265,6 +276,7 @@ impl ProviderFault {
             | Self::ContextTooLong { .. }
             | Self::OutOfCredit { resets: None, .. }
             | Self::Server { .. }
+            | Self::Picture { .. }
             | Self::Rejected { .. }
             | Self::Interrupted { .. }
             | Self::Cut { .. }

@@ -48,6 +48,8 @@ pub(crate) enum Meaning {
     Refused,
     /// It is no API at all.
     NotAnApi,
+    /// A picture was refused, or something else about pictures.
+    Picture,
     /// The request is wrong in another way.
     Rejected,
 }
@@ -165,6 +167,9 @@ impl Told {
             (true, _, _) => Meaning::RateLimited,
             (false, true, _) | (false, false, Some(true)) => Meaning::Failed,
             (false, false, _) if self.status == 404 && self.codes.is_empty() => Meaning::NotAnApi,
+            (false, false, _) if matches!(self.status, 400 | 415 | 422) && says_picture(words) => {
+                Meaning::Picture
+            }
             (false, false, _) => Meaning::Rejected,
         }
     }
@@ -244,6 +249,11 @@ fn says_no_model(words: &str) -> bool {
     words.contains("model") && NO_MODEL_WORDS.iter().any(|phrase| words.contains(phrase))
 }
 
+/// Tells whether the words are about a picture. Only whoever sent one need care.
+fn says_picture(words: &str) -> bool {
+    words.contains("image") || words.contains("picture")
+}
+
 /// Finds when a used-up account has something again.
 fn resets(error: &Value, now: Option<u64>) -> Option<Duration> {
     let after = error.get("resets_in_seconds").and_then(Value::as_f64).and_then(wait::seconds);
@@ -278,8 +288,8 @@ fn is_directional(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::Meaning::{
-        ContextTooLong, Failed, Key, NoSuchModel, NotAnApi, OutOfCredit, RateLimited, Refused,
-        Rejected,
+        ContextTooLong, Failed, Key, NoSuchModel, NotAnApi, OutOfCredit, Picture, RateLimited,
+        Refused, Rejected,
     };
     use super::*;
 
@@ -320,6 +330,17 @@ mod tests {
             (503, r#"{"error":{"message":"busy","code":"server_is_overloaded"}}"#, Failed),
             (500, r#"{"error":{"message":"Internal server error","type":"server_error"}}"#, Failed),
             (400, r#"{"error":{"message":"Unrecognized request argument supplied: x"}}"#, Rejected),
+            (
+                400,
+                r#"{"error":{"message":"You uploaded an unsupported image. Please make sure your image is valid.","type":"invalid_request_error","code":"image_parse_error"}}"#,
+                Picture,
+            ),
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"Could not process image"}}"#,
+                Picture,
+            ),
+            (500, r#"{"error":{"message":"the image service is down"}}"#, Failed),
             (
                 400,
                 r#"{"error":{"message":"The response was filtered","code":"content_filter"}}"#,

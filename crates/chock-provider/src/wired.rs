@@ -173,6 +173,7 @@ impl<W: Wire> Wired<W> {
             Meaning::Failed | Meaning::Rejected | Meaning::Refused if status == 0 => {
                 ProviderFault::Interrupted { provider, message }
             }
+            Meaning::Picture => ProviderFault::Picture { provider, status, message },
             Meaning::Failed => ProviderFault::Server { provider, status, tries, message },
             Meaning::Rejected | Meaning::Refused => {
                 ProviderFault::Rejected { provider, status, message }

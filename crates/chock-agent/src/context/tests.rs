@@ -369,7 +369,7 @@ impl<'a> Talk<'a> {
         };
         let tools = [tool("run_command"), tool("read_image")];
         let mut context = self.pen().session(|session| context(session, "Be good.", &tools));
-        self.gallery.fill(&mut context);
+        self.gallery.fill(&mut context, &self.pen().session(crate::unwanted::refused));
         let cancel = Cancel::new();
         let mut seen = |_| {
             if stops {

@@ -196,3 +196,38 @@ fn what_is_denied_is_not_shown_and_a_fork_keeps_its_pictures() {
     let request = bodies(&fake).pop().expect("a request").to_string();
     assert!(request.contains(&base64(&png(60))), "the fork lost a picture");
 }
+
+#[test]
+fn a_picture_that_the_provider_refuses_does_not_stop_the_conversation() {
+    for kind in ["openai-compat", "anthropic", "openai"] {
+        let yard = Yard::new();
+        fs::write(yard.project().join("good.png"), png(60)).expect("a file");
+        fs::write(yard.project().join("bad.png"), png(90)).expect("a file");
+        yard.commit();
+        let (good, bad) = (base64(&png(60)), base64(&png(90)));
+        let turns = json!({ "undecodable": [&bad], "turns": [
+            { "tools": [look("good.png")] }, { "tools": [look("bad.png")] }, { "text": "seen" },
+            { "text": "and on" } ] });
+        let fake = Fake::script(&turns, &yard.path("."));
+        configure(&yard, &fake, kind, IMAGES);
+        let ran = yard.chock(&["run", "look"]).expect(0);
+        assert!(ran.err.contains("the provider refused a picture"), "{kind}: {}", ran.err);
+        yard.chock(&["run", "--continue", "go on"]).expect(0);
+        let state = fake.state();
+        assert_eq!(state["finished"], true, "{kind}: {state}");
+        // It was refused once, and not tried again.
+        assert_eq!(state["problems"].as_array().map(Vec::len), Some(1), "{kind}: {state}");
+        for body in &bodies(&fake)[3..] {
+            let body = body.to_string();
+            assert!(body.contains(&good) && !body.contains(&bad), "{kind}: {body}");
+            assert!(body.contains("is not shown here: the provider refused it"), "{kind}: {body}");
+        }
+        // With no picture to leave out, such a refusal ends the run as before.
+        let fault = json!({ "kind": "http", "status": 400, "type": "application/json",
+            "body": "{\"error\":{\"message\":\"no image today\"}}" });
+        let fake = Fake::script(&json!({ "turns": [{ "fault": fault }] }), &yard.path("."));
+        configure(&yard, &fake, kind, "");
+        let ran = yard.chock(&["run", "another"]).expect(2);
+        assert!(ran.err.contains("no image today"), "{kind}: {}", ran.err);
+    }
+}
