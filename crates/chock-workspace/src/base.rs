@@ -128,6 +128,9 @@ impl Base {
     /// The base in `directory`, or `used` again when there is none.
     fn find(directory: &Path, used: File) -> Result<Self, File> {
         let facts = files::read_bounded(&directory.join("facts"), 4096).ok();
+        // Whoever empties a cache may not get to its end.
+        let is_whole = directory.join("tree").is_dir() && directory.join("index").is_file();
+        let facts = facts.filter(|_| is_whole);
         match facts.and_then(|facts| serde_json::from_slice(&facts).ok()) {
             Some(facts) => Ok(Self { directory: directory.to_owned(), facts, used }),
             None => Err(used),

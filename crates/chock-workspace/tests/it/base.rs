@@ -92,6 +92,18 @@ fn what_a_killed_maker_left_is_removed() {
 }
 
 #[test]
+fn what_somebody_took_out_of_the_cache_is_made_again() {
+    let yard = Yard::filled();
+    for (round, part) in ["tree", "index", "facts", ""].into_iter().enumerate() {
+        let place = base(&yard.workspace_with(yard.opening(&format!("{round}.work"))));
+        let gone = place.parent().unwrap().join(part);
+        if gone.is_dir() { fs::remove_dir_all(gone) } else { fs::remove_file(gone) }.unwrap();
+        let again = yard.workspace_with(yard.opening(&format!("again-{round}.work")));
+        assert!(base(&again).join("README").is_file(), "without {part}");
+    }
+}
+
+#[test]
 fn many_makers_at_once_make_one_base() {
     let yard = Yard::filled();
     std::thread::scope(|scope| {
