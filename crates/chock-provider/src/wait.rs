@@ -1,6 +1,6 @@
 //! Reads how long a server asks to wait, in every spelling.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
@@ -81,38 +81,10 @@ fn scale(unit: &str) -> Option<f64> {
     }
 }
 
-/// Reads `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
+/// Reads a date in each of the three forms of HTTP as seconds since 1970.
 fn http_date(text: &str) -> Option<u64> {
-    let (_, date) = text.trim().split_once(", ")?;
-    let mut fields = date.split(' ');
-    let day: u64 = fields.next()?.parse().ok()?;
-    let month = month(fields.next()?)?;
-    let year: u64 = fields.next()?.parse().ok()?;
-    let mut clock = fields.next()?.splitn(3, ':').map(str::parse::<u64>);
-    let mut next = || clock.next()?.ok();
-    let (hours, minutes, seconds) = (next()?, next()?, next()?);
-    let zone = fields.next()? == "GMT" && fields.next().is_none();
-    let valid = zone
-        && (1..=31).contains(&day)
-        && (1970..=9999).contains(&year)
-        && hours < 24
-        && minutes < 60
-        && seconds <= 60;
-    valid.then(|| ((days(year, month, day) * 24 + hours) * 60 + minutes) * 60 + seconds)
-}
-
-fn month(name: &str) -> Option<u64> {
-    const NAMES: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    NAMES.iter().position(|known| *known == name).map(|place| place as u64 + 1)
-}
-
-/// Counts the days from 1970 to a day of the Gregorian calendar.
-fn days(year: u64, month: u64, day: u64) -> u64 {
-    // Years begin in March here, so that the leap day is the last of its year.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let leaps = year / 4 - year / 100 + year / 400;
-    year * 365 + leaps + (month * 153 + 2) / 5 + day - 1 - 719_468
+    let date = httpdate::parse_http_date(text.trim()).ok()?;
+    Some(date.duration_since(UNIX_EPOCH).ok()?.as_secs())
 }
 
 #[cfg(test)]
@@ -185,6 +157,8 @@ mod tests {
             ("Sun, 06 Nov 1994 08:49:37 GMT", Some(784_111_777)),
             ("Tue, 29 Feb 2000 23:59:59 GMT", Some(951_868_799)),
             ("Sun, 29 Nov 2026 17:52:47 GMT", Some(1_795_974_767)),
+            ("Sunday, 06-Nov-94 08:49:37 GMT", Some(784_111_777)),
+            ("Sun Nov  6 08:49:37 1994", Some(784_111_777)),
             ("Sun, 06 Nov 1994 08:49:37 CET", None),
             ("Sun, 06 Nov 1994 25:49:37 GMT", None),
             ("yesterday", None),
