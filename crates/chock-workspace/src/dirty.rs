@@ -3,19 +3,22 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use git2::Tree;
+use git2::{Repository, Tree};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::git::{GitFault, Leash, Own};
+use crate::image::{self, ImageKind, There};
+use crate::keep::PROGRAM;
 use crate::person::Person;
 use crate::upper::Marks;
-use crate::{Project, WorkspaceFault, files, host, make, upper};
+use crate::{Project, WorkspaceFault, files, host, make, merge, upper};
 
 /// A count of the files of a project that a session's copy is without.
 ///
@@ -65,6 +68,29 @@ pub(crate) fn paths(
     person: &Person,
 ) -> Result<Vec<PathBuf>, WorkspaceFault> {
     listed(project, store, person, |own, args| project.git.own(own, args, None))
+}
+
+/// Whether a file of the project differs from that of a tree in the ends of lines alone, as a checkout
+/// with `eol=crlf` does. Landing keeps them.
+pub(crate) fn has_other_line_ends(
+    project: &Project,
+    repository: &Repository,
+    tree: &Tree<'_>,
+    path: &Path,
+) -> bool {
+    let Ok(entry) = tree.get_path(path) else { return false };
+    let Ok(blob) = repository.find_blob(entry.id()) else { return false };
+    let Ok(top) = host::open_root(project.root()) else { return false };
+    let keeps_modes = project.facts.last("core.filemode").is_none_or(|value| value != b"false");
+    match image::look(top.as_fd(), path.as_os_str().as_bytes()) {
+        Ok(There::Thing(image, content)) => {
+            let is_program = u32::try_from(entry.filemode()) == Ok(PROGRAM);
+            image.kind == ImageKind::File
+                && (image.is_program() == is_program || !keeps_modes)
+                && merge::without_cr(&content) == merge::without_cr(blob.content())
+        }
+        Ok(There::Nothing | There::Directory | There::Other | There::Blocked) | Err(_) => false,
+    }
 }
 
 fn listed(

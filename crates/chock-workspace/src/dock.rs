@@ -22,6 +22,9 @@ use crate::{
 /// The directory beside a workspace that the commits are made ready in.
 const DOCK: &str = "dock";
 
+/// The most files whose line ends are looked at. A tree with more changed ones is dirty.
+const CHECKED_MAX: usize = 10_000;
+
 /// The most commits whose subjects are told.
 const TOLD_MAX: usize = 50;
 
@@ -393,7 +396,15 @@ impl Work<'_> {
         files::write(&head, format!("{ours}\n").as_bytes()).map_err(place)?;
         let person = make::person(self.project).map_err(place)?;
         let paths = dirty::paths(self.project, &self.dock.directory, &person).map_err(place)?;
-        Ok(!paths.is_empty())
+        if paths.len() > CHECKED_MAX {
+            return Ok(true);
+        }
+        let objects = |source| HandBackFault::Objects { source };
+        let tree = self.tree_of(Some(ours)).map_err(objects)?;
+        let tree = self.repository.find_tree(tree.0).map_err(objects)?;
+        let has_other_line_ends =
+            |path| dirty::has_other_line_ends(self.project, self.repository, &tree, path);
+        Ok(!paths.iter().all(|path| has_other_line_ends(path)))
     }
 }
 

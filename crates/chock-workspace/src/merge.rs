@@ -55,7 +55,8 @@ fn is_binary(text: &[u8]) -> bool {
     text.len() as u64 > COMPARED_BYTES_MAX || text[..text.len().min(LOOKED_AT)].contains(&0)
 }
 
-fn without_cr(text: &[u8]) -> Vec<u8> {
+/// A text with line feeds alone at its lines' ends.
+pub(crate) fn without_cr(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for (at, byte) in text.iter().enumerate() {
         if *byte != b'\r' || text.get(at + 1) != Some(&b'\n') {

@@ -18,7 +18,7 @@ use crate::keep::{DIRECTORY, LINK, PROGRAM, SUBMODULE};
 use crate::upper::{self, Found, Marks};
 use crate::{
     Carriage, ChangeKind, ChangeSet, Choice, FileChange, Halves, HandBackFault, Layout, Named,
-    Project, Refused, TreeId, compare, image, pick, stand,
+    Project, Refused, TreeId, compare, image, merge, pick, stand,
 };
 
 /// What a session left uncommitted.
@@ -228,37 +228,9 @@ fn is_same_but_for_line_ends(repository: &Repository, file: &FileChange) -> Git2
     }
     let blob = |id: &str| repository.find_blob(Oid::from_str(id)?);
     let (old, new) = (blob(&file.old_id)?, blob(&file.new_id)?);
-    Ok(without_returns(old.content()) == without_returns(new.content()))
-}
-
-fn without_returns(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    for (at, byte) in text.iter().enumerate() {
-        if *byte != b'\r' || text.get(at + 1) != Some(&b'\n') {
-            out.push(*byte);
-        }
-    }
-    out
+    Ok(merge::without_cr(old.content()) == merge::without_cr(new.content()))
 }
 
 fn objects(source: git2::Error) -> HandBackFault {
     HandBackFault::Objects { source }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_returns;
-
-    #[test]
-    fn only_a_return_that_ends_a_line_is_left_out() {
-        let cases: [(&[u8], &[u8]); 4] = [
-            (b"a\r\nb\r\n", b"a\nb\n"),
-            (b"a\rb\n", b"a\rb\n"),
-            (b"\r", b"\r"),
-            (b"\r\r\n", b"\r\n"),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(without_returns(text), expected);
-        }
-    }
 }

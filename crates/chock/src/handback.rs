@@ -22,6 +22,7 @@ use crate::program::Program;
 use crate::report::{PathText, RefusedRow, Report};
 use crate::selection::{Decided, LeftOut, Selection};
 use crate::settings::Settings;
+use crate::terminal::{Terminal, Weight};
 
 /// The most paths of one list in a record.
 const RECORDED_MAX: usize = 1_000;
@@ -119,6 +120,26 @@ pub(crate) fn recover(
     let (shelf, recovered) =
         Shelf::open(&place, project).map_err(|fault| Failure::because(&fault))?;
     recovered.map(|recovered| settle(&shelf, pen, &recovered)).transpose()
+}
+
+/// The same for a command that does its own work whatever comes of it: it is said, and no more.
+pub(crate) fn recover_beside(
+    terminal: &mut Terminal,
+    (sessions, project): (&Path, &Project),
+    pen: impl FnOnce(&mut Terminal) -> Result<Pen, Failure>,
+) {
+    if !Shelf::is_unsettled(&place(sessions)) {
+        return;
+    }
+    match pen(terminal).and_then(|pen| recover(sessions, project, &pen)) {
+        Ok(words) => {
+            words.iter().for_each(|words| terminal.say(Weight::Warn, &format!("note: {words}")));
+        }
+        Err(failure) => {
+            let words = "an apply, review, undo or redo is under way or was cut short, and is not settled now";
+            terminal.say(Weight::Warn, &format!("note: {words}: {}", failure.message));
+        }
+    }
 }
 
 /// Records what became of an act that was cut short.

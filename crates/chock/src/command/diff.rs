@@ -3,13 +3,17 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use chock_config::Flags;
 use chock_log::Session;
 use chock_workspace::{ChangeKind, ChangeSet, FileChange, Hunk, LineTag, Store, TreeId};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure};
 use crate::found;
+use crate::handback;
+use crate::house;
 use crate::program::Program;
+use crate::settings::{Consent, Settings};
 use crate::terminal::{Terminal, Weight};
 use crate::visible::{visible, visible_line};
 use crate::word_diff::{self, Piece};
@@ -100,6 +104,11 @@ pub(crate) fn run(
     let directory = program.places.sessions(project.root());
     let listed = found::session(&directory, args.session.as_deref())?.read()?;
     let id = listed.found.id.to_string();
+    handback::recover_beside(terminal, (&directory, &project), |terminal| {
+        let settings =
+            Settings::read(program, &project, Flags::default(), Consent::Tell, terminal)?;
+        Ok(house::open_quiet_log(program, &listed.found, &settings)?.pen)
+    });
     let Some((base, snapshot)) = trees(&listed.session)? else {
         if args.json {
             terminal.answer(

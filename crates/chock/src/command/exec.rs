@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use chock_agent::Stop;
@@ -11,12 +11,14 @@ use chock_config::Flags;
 use chock_log::{Action, EndReason, EndedBody, Event, FinishedBody, Outcome, Permit, Proposal};
 use chock_policy::{Lineage, Ratchet};
 use chock_sandbox::{Call, Ended, Finished, Keeper, Program as Act, SandboxFault};
+use chock_workspace::Project;
 use serde_json::json;
 
 use crate::counting::Counting;
 use crate::exit::{Exit, Failure, causes};
 use crate::explain::CageWords;
 use crate::found::{self, Found};
+use crate::handback;
 use crate::house::{self, Beginning};
 use crate::program::{Program, new_session};
 use crate::pty::Seat;
@@ -141,7 +143,7 @@ fn caged(program: &Program, terminal: &mut Terminal, args: &ExecArgs) -> Result<
     let ended = if args.explain {
         explain(terminal, &site, &settings, args)
     } else {
-        let work = Work { program, project: project.root(), settings: &settings, log: &log, args };
+        let work = Work { program, project: &project, settings: &settings, log: &log, args };
         work.execute(terminal, &site)
     };
     tell(terminal);
@@ -179,7 +181,7 @@ fn explain(
 /// What one command runs in.
 struct Work<'a> {
     program: &'a Program,
-    project: &'a Path,
+    project: &'a Project,
     settings: &'a Settings,
     log: &'a Found,
     args: &'a ExecArgs,
@@ -191,12 +193,14 @@ impl Work<'_> {
         let opened = house::open_quiet_log(self.program, self.log, self.settings)?;
         let pen = opened.pen.clone();
         let beginning = Beginning {
-            project: self.project,
+            project: self.project.root(),
             session: &self.log.id.to_string(),
             settings: self.settings,
             named: None,
         };
         house::begin(&pen, &beginning, site)?;
+        let sessions = self.program.places.sessions(self.project.root());
+        handback::recover_beside(terminal, (&sessions, self.project), |_| Ok(pen.clone()));
         let standing = Standing {
             table: self.settings.table.clone(),
             lineage: Lineage::main(),
@@ -224,10 +228,10 @@ impl Work<'_> {
         let words = argv.iter().map(|word| word.to_string_lossy());
         let effect = words.collect::<Vec<_>>().join(" ");
         let inside = self.program.directory.canonicalize().ok();
-        let directory = inside.filter(|path| path.starts_with(self.project));
-        let directory = directory.unwrap_or_else(|| self.project.to_owned());
+        let directory = inside.filter(|path| path.starts_with(self.project.root()));
+        let directory = directory.unwrap_or_else(|| self.project.root().to_owned());
         let environment = site.compiled.environment.clone();
-        let ground = chock_tools::Ground::new(self.project, &directory, &environment);
+        let ground = chock_tools::Ground::new(self.project.root(), &directory, &environment);
         let mut actions = vec![Action::from_static("call.run_command")];
         actions.extend(ground.words(&argv));
         Proposal {

@@ -22,6 +22,7 @@ mod kill;
 mod landing;
 mod landing_again;
 mod landing_asks;
+mod landing_odd;
 mod landing_rest;
 mod limits;
 mod login;
