@@ -396,7 +396,15 @@ impl Work<'_> {
         files::write(&head, format!("{ours}\n").as_bytes()).map_err(place)?;
         let person = make::person(self.project).map_err(place)?;
         let paths = dirty::paths(self.project, &self.dock.directory, &person).map_err(place)?;
-        if paths.len() > CHECKED_MAX {
+        if paths.is_empty() {
+            return Ok(false);
+        }
+        let index = self.project.git_dir().join("index");
+        let (git_dir, work_tree) = (self.dock.directory.as_path(), self.project.root());
+        let own = Own { git_dir, work_tree, index: &index };
+        let args = ["diff-index", "--cached", "--quiet", ours].map(OsStr::new);
+        let is_staged = self.project.git.own(&own, &args, None).is_err();
+        if is_staged || paths.len() > CHECKED_MAX {
             return Ok(true);
         }
         let objects = |source| HandBackFault::Objects { source };

@@ -158,6 +158,12 @@ fn line_ends_of_the_person_s_checkout_stay_and_nothing_looks_changed() {
     yard.chock(&["undo"]).expect(0);
     assert_eq!((head(&yard), read(&yard, "w.txt")), (before, "one\r\ntwo\r\n".to_owned()));
     clean(&yard);
+    // What is staged is the person's, also where the file itself is as it was.
+    yard.write("w.txt", "staged\r\n");
+    yard.git(&["add", "w.txt"]);
+    yard.write("w.txt", "one\r\ntwo\r\n");
+    let report = apply(&yard, &[], 3);
+    assert_eq!(report["commits"]["parked"], "dirty_tree", "{report}");
 }
 
 /// Whether a moment has come.
