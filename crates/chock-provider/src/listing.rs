@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::endpoint::Endpoint;
 use crate::http::{Bearer, Refusal, Server};
 use crate::model::Listed;
+use crate::prices::{self, PRICES_DAY};
 use crate::wired::Wire;
 
 /// The most bytes of a list of models. The longest seen, of 400 models, has 700 KB.
@@ -64,7 +65,17 @@ pub(crate) async fn list<W: Wire>(
     let body = server.get(W::models(endpoint), bearer, MODELS_BYTES_MAX).await?;
     let models: Models = serde_json::from_slice(&body)
         .map_err(|_| server.malformed("its list of models is none"))?;
-    Ok(models.data.into_iter().take(MODELS_MAX).map(Row::listed).collect())
+    let listed = models.data.into_iter().take(MODELS_MAX).map(Row::listed);
+    Ok(listed.map(|listed| with_price(listed, &endpoint.base_url)).collect())
+}
+
+/// Takes a price that the server does not say from our table.
+fn with_price(mut listed: Listed, base_url: &str) -> Listed {
+    if listed.price.is_none() {
+        listed.price = prices::of(base_url, &listed.name);
+        listed.price_day = listed.price.as_ref().map(|_| PRICES_DAY.to_owned());
+    }
+    listed
 }
 
 impl Row {
@@ -84,7 +95,7 @@ impl Row {
             Some(efforts) => efforts.iter().filter_map(effort).take(EFFORTS_MAX).collect(),
             None => self.supported_efforts(),
         };
-        Listed { name: self.id, context_tokens, efforts, price }
+        Listed { name: self.id, context_tokens, efforts, price, price_day: None }
     }
 
     /// Reads the efforts among the capabilities, each as a word and whether it is supported.

@@ -80,8 +80,10 @@ pub struct Listed {
     pub context_tokens: Option<u64>,
     /// How hard it can be told to think, in the server's words; empty if the server does not say.
     pub efforts: Vec<String>,
-    /// What it costs, if the server says.
+    /// What it costs, if the server says or a table of ours does.
     pub price: Option<Price>,
+    /// Of which day the price is, if it is from our table.
+    pub price_day: Option<String>,
 }
 
 #[cfg(test)]
@@ -95,6 +97,7 @@ mod tests {
             context_tokens: None,
             efforts: Vec::new(),
             price: None,
+            price_day: None,
         };
         let list =
             ["a-20250101", "a-20260101", "a-20250601", "b", "b-20260101", "c-2026"].map(listed);

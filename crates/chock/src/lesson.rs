@@ -75,6 +75,7 @@ pub(crate) fn learn(
         model: name.to_owned(),
         context_tokens: listed.context_tokens,
         price: listed.price,
+        price_day: listed.price_day,
     });
     let says_something = |body: &LearnedBody| body.context_tokens.is_some() || body.price.is_some();
     let now = now.filter(says_something);
@@ -83,7 +84,8 @@ pub(crate) fn learn(
     }
     if let Some(body) = now.or(known) {
         let LearnedBody { context_tokens, price, model: name, .. } = body;
-        model.learn(&Listed { name, context_tokens, efforts: Vec::new(), price });
+        let (efforts, price_day) = (Vec::new(), None);
+        model.learn(&Listed { name, context_tokens, efforts, price, price_day });
     }
     Ok(())
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use chock_agent::Sight;
 use chock_log::{
-    Delta, Denial, Ended, Event, Mask, Masking, ModelMessage, Outcome, PromiseBody, Record,
-    Redactor, ReviewVerdict, SwitchedBody, ToolCall, WidenedBody,
+    Delta, Denial, Ended, Event, LearnedBody, Mask, Masking, ModelMessage, Outcome, PromiseBody,
+    Record, Redactor, ReviewVerdict, SwitchedBody, ToolCall, WidenedBody,
 };
 use serde_json::Value;
 
@@ -123,6 +123,7 @@ impl Show {
             | Event::Widened(_)
             | Event::Compaction(_)
             | Event::Switched(_) => self.governed(&record.event),
+            Event::Learned(body) => self.learned(body),
             Event::Forked(_)
             | Event::Start(_)
             | Event::Config(_)
@@ -135,11 +136,19 @@ impl Show {
             | Event::DiffReviewed(_)
             | Event::Applied(_)
             | Event::Undone(_)
-            | Event::Learned(_)
             | Event::Retry(_)
             | Event::Notice(_)
             | Event::Ended(_)
             | Event::Unknown { .. } => {}
+        }
+    }
+
+    /// Says where a price is from that no server told.
+    fn learned(&mut self, body: &LearnedBody) {
+        if let Some(day) = &body.price_day {
+            let words = "its server says no price; the one counted with is of";
+            let line = format!("· {}: {words} {day}", body.model);
+            self.say(Weight::Quiet, &visible_line(&line));
         }
     }
 

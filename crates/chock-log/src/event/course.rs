@@ -88,6 +88,9 @@ pub struct LearnedBody {
     /// What it costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// Of which day the price is, when it is from a table and the server said none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_day: Option<String>,
 }
 
 /// Body of `model.switched`: who answers in the place of a model whose server is overloaded.

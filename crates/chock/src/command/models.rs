@@ -110,7 +110,9 @@ fn tell(
     }
     for mut model in listed {
         model.context_tokens = row.context_tokens.or(model.context_tokens);
-        model.price = row.price().map(speaker::price).or(model.price);
+        if let Some(price) = row.price() {
+            (model.price, model.price_day) = (Some(speaker::price(price)), None);
+        }
         let line = if as_json { line(row, &model) } else { words(row, &model) };
         terminal.answer(&line)?;
     }
@@ -125,6 +127,7 @@ fn words(row: &Provider, model: &Listed) -> String {
         words.push(format!("efforts {}", model.efforts.join(", ")));
     }
     words.extend(model.price.as_ref().map(price_words));
+    words.extend(model.price_day.as_ref().map(|day| format!("a price of {day}")));
     if is_default(row, &model.name) {
         words.push("the row's own".to_owned());
     }
@@ -146,7 +149,8 @@ fn line(row: &Provider, model: &Listed) -> String {
     });
     let line = json!({
         "provider": row.name, "name": model.name, "context_tokens": model.context_tokens,
-        "efforts": model.efforts, "price": price, "default": is_default(row, &model.name),
+        "efforts": model.efforts, "price": price, "price_day": model.price_day,
+        "default": is_default(row, &model.name),
     });
     line.to_string()
 }

@@ -112,7 +112,7 @@ fn models_are_listed_and_a_provider_that_is_down_hides_nothing() {
     let price = json!({"currency": "USD", "input_micros": 500_000, "output_micros": 2_000_000,
         "cache_read_micros": 50_000, "cache_write_micros": 500_000});
     let expected = json!({"provider": "priced", "name": "fake-small", "context_tokens": 65_536,
-        "efforts": ["low", "high"], "price": price, "default": true});
+        "efforts": ["low", "high"], "price": price, "price_day": null, "default": true});
     assert_eq!(small, Some(expected));
     assert_eq!(of("plain").len(), 1, "only what may be chosen");
     assert_eq!(of("plain")[0]["price"], Value::Null);
