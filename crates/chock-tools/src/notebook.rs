@@ -71,6 +71,12 @@ pub enum NoteFault {
         /// What is wrong with it.
         why: String,
     },
+    /// A directory has its name, which no session made.
+    #[error("it is a directory and stays; remove {} by hand", .path.display())]
+    IsDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
     /// There are too many notes.
     #[error("the project has {NOTES_MAX} notes, and no more are kept; the person can remove some")]
     TooMany,
@@ -220,8 +226,10 @@ impl Notebook {
             return Err(missing());
         }
         let _lock = self.lock()?;
-        fs::remove_file(self.path(name)).map_err(|source| match source.kind() {
+        let path = self.path(name);
+        fs::remove_file(&path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => missing(),
+            io::ErrorKind::IsADirectory => NoteFault::IsDirectory { path },
             _ => NoteFault::Write { source },
         })
     }

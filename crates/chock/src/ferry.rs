@@ -89,6 +89,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) rest: Leftover<'a>,
 }
 
+const NOTHING_NEW: &str = "there is no commit that the project does not have";
+
 /// What came of it.
 #[derive(Debug)]
 pub(crate) enum Ferried {
@@ -179,7 +181,7 @@ impl Ferry {
         match self.carry(judge, &ask)? {
             Ferried::Report(report) => Ok(*report),
             Ferried::Nothing | Ferried::Declined => {
-                let notes = vec!["there is no commit that the project does not have".to_owned()];
+                let notes = vec![NOTHING_NEW.to_owned()];
                 Ok(Report { notes, ..Report::default() })
             }
             Ferried::Refused(refusal) => {
@@ -235,7 +237,7 @@ impl Ferry {
                 Err(refusal) => return Ok(Err(refusal)),
             };
             if combined.commits.is_empty() {
-                return Ok(Ok(Ferried::Nothing));
+                return Ok(Ok(nothing_new(report, is_commit)));
             }
             let wish = self.wish(ask, (&session, title.as_deref()), mode);
             ready.push(dock.ready(project, (start, &stand), &combined, &wish).map_err(fault)?);
@@ -396,6 +398,15 @@ impl Ferry {
             }
         }
     }
+}
+
+/// Ends an apply without commits. Of a commit of the rest it is said what stays out.
+fn nothing_new(mut report: Report, is_commit: bool) -> Ferried {
+    if !is_commit {
+        return Ferried::Nothing;
+    }
+    report.notes.push(NOTHING_NEW.to_owned());
+    Ferried::Report(Box::new(report))
 }
 
 /// Ends an apply whose commits did not pass.

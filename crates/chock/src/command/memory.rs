@@ -183,6 +183,7 @@ fn named(notebook: &Notebook, names: &[String]) -> Result<Vec<NoteName>, Failure
     names.iter().map(find).collect()
 }
 
+/// Removes them. One that stays is named, makes the command end with 2, and holds up no other.
 fn remove(
     terminal: &mut Terminal,
     notebook: &Notebook,
@@ -202,15 +203,21 @@ fn remove(
         count => format!("Remove these {count} notes?"),
     };
     consent(terminal, &question, yes)?;
+    let mut exit = Exit::Finished;
     for name in names {
-        notebook.remove(name).map_err(|fault| unread(name.as_str(), &fault))?;
+        if let Err(fault) = notebook.remove(name) {
+            let words = unread(name.as_str(), &fault).message;
+            terminal.say(Weight::Warn, &visible_line(&words));
+            exit = Exit::Fault;
+            continue;
+        }
         if json {
             terminal.answer(&json!({ "removed": name.as_str() }).to_string())?;
         } else {
             terminal.answer(&format!("removed {name}"))?;
         }
     }
-    Ok(Exit::Finished)
+    Ok(exit)
 }
 
 fn called(name: &str) -> Result<NoteName, Failure> {

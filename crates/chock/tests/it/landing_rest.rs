@@ -116,6 +116,12 @@ fn what_is_flagged_declined_or_never_carried_stays_out_and_is_named() {
     assert_eq!(report["left"], json!(["a.txt", "out"]), "{report}");
     assert_eq!(read(&yard, "a.txt"), "alpha\n");
     clean(&yard);
+    // With nothing new to carry they are named all the same.
+    let report = apply(&yard, &["--commit"], 0);
+    assert_eq!(report["left"], json!(["a.txt", "out"]), "{report}");
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("left out: a.txt (you declined it"), "{notes}");
+    assert!(notes.contains("there is no commit that the project does not have"), "{notes}");
 }
 
 #[test]

@@ -165,6 +165,21 @@ fn a_note_that_cannot_be_read_is_named_to_both_and_stops_nothing() {
 }
 
 #[test]
+fn one_note_that_cannot_be_removed_is_named_and_holds_up_no_other() {
+    let yard = Yard::new();
+    let turns = [write("a", "words"), write("z", "words"), done()];
+    ran(&yard, &["run", "one"], &turns).0.expect(0);
+    let directory = file(&yard, "m");
+    fs::create_dir(&directory).expect("a directory");
+    let removed = yard.chock(&["memory", "remove", "--all", "--yes"]).expect(2);
+    assert_eq!(removed.out, "removed a\nremoved z\n");
+    let words = format!("the note m: it is a directory and stays; remove {}", directory.display());
+    assert!(removed.err.contains(&words), "{}", removed.err);
+    let words = ["memory", "remove", "m", "--yes", "--json"];
+    assert_eq!(yard.chock(&words).expect(2).out, "");
+}
+
+#[test]
 fn the_person_lists_reads_and_removes_notes_and_none_draws() {
     let yard = Yard::new();
     assert!(yard.chock(&["memory"]).expect(0).err.contains("the project has no notes"));
