@@ -14,7 +14,7 @@ use crate::wishes::{self, Made};
 use crate::{
     Bind, CoverRow, Covered, Forking, Layout, Method, Notice, Owner, Project, SNAPSHOT_BYTES_MAX,
     SNAPSHOT_FILES_MAX, Snapshot, SnapshotFault, Store, StoreFault, TreeId, Uncommitted, bare,
-    fork, host, leftovers, make, notes, remove, size, upper,
+    fork, host, leftovers, make, notes, remove, size, stand, upper,
 };
 
 /// How to make a workspace.
@@ -249,6 +249,12 @@ impl Workspace {
             // Somebody put something else there.
             None => true,
         }
+    }
+
+    /// Says whether a merge, a rebase or the like is under way in the session's copy.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        stand::is_unfinished(&self.layout.git_dir)
     }
 
     /// Keeps the working tree as it is now as an immutable tree.

@@ -31,7 +31,9 @@ pub(crate) struct Places {
 impl Places {
     /// Finds the directories from the environment.
     ///
-    /// A variable that is empty or relative counts as unset, as the specification says.
+    /// A variable that is empty or relative counts as unset, as the specification says. A cage is
+    /// made of state and cache, and follows no link: a home or a `.cache` that is one is followed
+    /// here.
     pub(crate) fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Failure> {
         let path = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = path("HOME");
@@ -44,8 +46,8 @@ impl Places {
         Ok(Self {
             config: place("XDG_CONFIG_HOME", ".config")?,
             data: place("XDG_DATA_HOME", ".local/share")?,
-            state: place("XDG_STATE_HOME", ".local/state")?,
-            cache: place("XDG_CACHE_HOME", ".cache")?,
+            state: without_links(&place("XDG_STATE_HOME", ".local/state")?),
+            cache: without_links(&place("XDG_CACHE_HOME", ".cache")?),
             packaged_skills: packaged_skills(variable("XDG_DATA_DIRS")),
             home,
         })
@@ -79,6 +81,15 @@ impl Places {
     /// Names the directory of the logs of a project's `exec`.
     pub(crate) fn executions(&self, project: &Path) -> PathBuf {
         self.state.join("exec").join(slug(project))
+    }
+}
+
+/// Follows the links in what is there of a path.
+fn without_links(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), _, _) => real,
+        (Err(_), Some(parent), Some(name)) => without_links(parent).join(name),
+        (Err(_), _, _) => path.to_owned(),
     }
 }
 

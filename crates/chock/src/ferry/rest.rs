@@ -7,7 +7,7 @@ use chock_tools::commits::{self, Check, Taken};
 use chock_workspace::{Dock, Landing, LandingMode, Refused, Rest, Rested, Stand, Workspace};
 
 use super::{Ask, Ferry, Incoming, Step, not_carried};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::handback::lossy;
 use crate::judge::Judge;
 use crate::report::{PathText, Report};
@@ -15,6 +15,10 @@ use crate::visible::visible_line;
 
 /// The word that a person answers to have the rest committed too.
 pub(crate) const COMMIT: &str = "commit";
+
+/// Why nothing is committed where files may hold both sides of a merge.
+const UNFINISHED: &str = "a merge, a rebase or the like is under way in the session: have the \
+                          agent end it, or leave --commit out";
 
 /// What becomes of what the session left uncommitted.
 #[derive(Debug, Default, Clone)]
@@ -46,7 +50,8 @@ impl<'a> Leftover<'a> {
         if judge.allows(&action) {
             return Self::IsCommitted(workspace, None);
         }
-        if judge.denies(&action) { Self::Stays } else { Self::IsOffered(workspace) }
+        let stays = judge.denies(&action) || workspace.is_unfinished();
+        if stays { Self::Stays } else { Self::IsOffered(workspace) }
     }
 }
 
@@ -66,6 +71,10 @@ impl Ferry {
         let Leftover::IsCommitted(workspace, title) = &ask.rest else {
             return Ok(Ok(Load { head, pack, parent, rested: None }));
         };
+        if workspace.is_unfinished() {
+            let message = UNFINISHED.to_owned();
+            return Err(Failure { exit: Exit::Refused, message });
+        }
         let fault = |fault| Failure::because(&fault);
         let (project, session) = (&self.bench.project, self.bench.found.work());
         let checked = match &head {

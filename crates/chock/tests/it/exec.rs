@@ -430,3 +430,17 @@ fn files_that_stay_behind_are_counted_beside_the_session_and_nothing_waits_for_i
     let place = std::path::Path::new("/proc").join(process.trim());
     assert!(!place.exists(), "{}", place.display());
 }
+
+#[test]
+fn a_home_a_cache_and_a_state_that_are_links_are_followed() {
+    let yard = Yard::new();
+    std::fs::rename(yard.path("home"), yard.path("moved")).expect("a rename");
+    std::os::unix::fs::symlink("moved", yard.path("home")).expect("a link");
+    for (name, below) in [("cache", "home/.cache"), ("local", "home/.local")] {
+        std::fs::create_dir(yard.path(name)).expect("a directory");
+        std::os::unix::fs::symlink(yard.path(name), yard.path(below)).expect("a link");
+    }
+    yard.own_everything();
+    assert_eq!(yard.chock(&["exec", "cat", "a.txt"]).expect(0).out, "alpha\n");
+    yard.chock(&["workspace", "clear", "--bases", "--executions", "--yes"]).expect(0);
+}

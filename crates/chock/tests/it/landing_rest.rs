@@ -245,3 +245,21 @@ fn only_a_row_has_it_committed_without_a_person_and_a_row_can_forbid_it() {
     assert!(ran.err.contains("workspace.commit"), "{}", ran.err);
     assert!(!yard.project().join("d.txt").exists());
 }
+
+#[test]
+fn a_merge_that_is_under_way_in_the_session_is_not_committed_half_done() {
+    let yard = worked(&format!(
+        "git checkout -q -b side; echo side > a.txt; {COMMIT} side
+         git checkout -q main; echo main > a.txt; {COMMIT} main; git merge -q side; true"
+    ));
+    let before = head(&yard);
+    let refused = yard.chock(&["apply", "--commit"]).expect(3);
+    assert!(refused.err.contains("is under way in the session"), "{}", refused.err);
+    assert_eq!(head(&yard), before);
+    inside(&yard, "test -e .git/MERGE_HEAD");
+    // What the agent did commit comes, and once the merge has ended the rest does too.
+    assert_eq!(apply(&yard, &[], 0)["commits"]["count"], 1);
+    assert_eq!(read(&yard, "a.txt"), "main\n");
+    inside(&yard, "git merge --abort && echo rest > d.txt");
+    assert_eq!(apply(&yard, &["--commit"], 0)["written"], json!(["d.txt"]));
+}
