@@ -1,7 +1,8 @@
 //! Reads the list of models that a server offers, in the fields of several servers.
 
 use chock_log::Price;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::endpoint::Endpoint;
@@ -21,23 +22,23 @@ const EFFORTS_MAX: usize = 16;
 #[derive(Debug, Deserialize)]
 struct Models {
     #[serde(alias = "models")]
-    data: Vec<Row>,
+    data: Vec<Value>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Row {
     #[serde(alias = "slug")]
     id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_it_fits")]
     context_window: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_it_fits")]
     context_length: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_it_fits")]
     max_model_len: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_it_fits")]
     max_input_tokens: Option<u64>,
     /// Words; or objects with the word in `effort`.
-    #[serde(default, alias = "supported_reasoning_levels")]
+    #[serde(default, alias = "supported_reasoning_levels", deserialize_with = "if_it_fits")]
     reasoning_efforts: Option<Vec<Value>>,
     /// Of llama.cpp.
     #[serde(default)]
@@ -45,7 +46,7 @@ struct Row {
     /// Of Anthropic, an object; of others, a list of words.
     #[serde(default)]
     capabilities: Option<Value>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_it_fits")]
     currency: Option<String>,
     /// Prices are texts or numbers, for a million tokens.
     #[serde(default)]
@@ -63,10 +64,27 @@ pub(crate) async fn list<W: Wire>(
     bearer: &Bearer,
 ) -> Result<Vec<Listed>, Refusal> {
     let body = server.get(W::models(endpoint), bearer, MODELS_BYTES_MAX).await?;
-    let models: Models = serde_json::from_slice(&body)
-        .map_err(|_| server.malformed("its list of models is none"))?;
-    let listed = models.data.into_iter().take(MODELS_MAX).map(Row::listed);
-    Ok(listed.map(|listed| with_price(listed, &endpoint.base_url)).collect())
+    let listed = read(&body).ok_or_else(|| server.malformed("its list of models is none"))?;
+    Ok(listed.into_iter().map(|listed| with_price(listed, &endpoint.base_url)).collect())
+}
+
+/// Reads a list. A row without a name is passed over; `None` where there are no others.
+fn read(body: &[u8]) -> Option<Vec<Listed>> {
+    let models: Models = serde_json::from_slice(body).ok()?;
+    let is_empty = models.data.is_empty();
+    let rows = models.data.into_iter().filter_map(|row| serde_json::from_value::<Row>(row).ok());
+    let listed: Vec<_> = rows.take(MODELS_MAX).map(Row::listed).collect();
+    (is_empty || !listed.is_empty()).then_some(listed)
+}
+
+/// Reads a field of which the server says something else as one that it leaves out.
+fn if_it_fits<'de, D, T>(input: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let value = Value::deserialize(input)?;
+    Ok(serde_json::from_value(value).ok())
 }
 
 /// Takes a price that the server does not say from our table.
@@ -168,6 +186,22 @@ mod tests {
         assert_eq!(anthropic.efforts, ["low"]);
         let words = listed(json!({"id": "d", "capabilities": ["effort"], "meta": {"n_ctx": 8192}}));
         assert_eq!((words.context_tokens, words.efforts), (Some(8192), Vec::new()));
+    }
+
+    #[test]
+    fn a_row_or_a_field_that_is_odd_hides_no_other_model() {
+        let body = json!({"data": [
+            {"id": "a", "context_length": -1, "reasoning_efforts": "low", "currency": 7},
+            {"id": 7},
+            {"id": "b", "max_model_len": 8192, "currency": "usd"},
+        ]});
+        let listed = read(body.to_string().as_bytes()).expect("a list");
+        let facts: Vec<_> = listed.iter().map(|it| (it.name.as_str(), it.context_tokens)).collect();
+        assert_eq!(facts, [("a", None), ("b", Some(8192))]);
+        assert_eq!(read(br#"{"data": []}"#).expect("a list"), []);
+        for none in [&br#"{"data": [{"id": 7}]}"#[..], br#"{"data": {}}"#, b"[]", b"<html>"] {
+            assert_eq!(read(none), None, "{none:?}");
+        }
     }
 
     #[test]
