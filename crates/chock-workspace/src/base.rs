@@ -120,7 +120,15 @@ impl Base {
         let odd = |source| WorkspaceFault::Objects { what: "read the committed files", source };
         let repository = Repository::open_bare(recipe.store).map_err(odd)?;
         let (earlier, difference) = earlier(bases, &repository, recipe).map_err(odd)?;
-        checkout::make(&making, recipe, (earlier.as_ref(), &difference), &repository)?;
+        let made = checkout::make(&making, recipe, (earlier.as_ref(), &difference), &repository);
+        if made.is_err() && earlier.is_some() {
+            // Something of the earlier one was taken out of the cache.
+            remove::tree(&making)?;
+            let all = Difference::between(&repository, recipe.tree.0, None).map_err(odd)?;
+            checkout::make(&making, recipe, (None, &all), &repository)?;
+        } else {
+            made?;
+        }
         remove::tree(&directory)?;
         std::fs::rename(&making, &directory).map_err(files::fault("rename", &making))
     }

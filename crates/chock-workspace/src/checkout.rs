@@ -90,18 +90,18 @@ fn is_same(old: &TreeEntry<'_>, entry: &TreeEntry<'_>) -> bool {
     (old.id(), old.filemode_raw()) == (entry.id(), entry.filemode_raw())
 }
 
-/// How many files, links and submodules an entry of a tree is.
+/// How many files and links an entry of a tree is. A submodule is an empty directory.
 fn count(repository: &Repository, entry: &TreeEntry<'_>) -> Result<u64, git2::Error> {
     let is_tree = |entry: &TreeEntry<'_>| entry.kind() == Some(ObjectType::Tree);
-    let mut left = if is_tree(entry) { vec![entry.id()] } else { return Ok(1) };
+    let is_file = |entry: &TreeEntry<'_>| entry.kind() == Some(ObjectType::Blob);
+    let mut left = if is_tree(entry) { vec![entry.id()] } else { return Ok(is_file(entry).into()) };
     let mut entries = 0;
     while let Some(id) = left.pop() {
         for entry in &repository.find_tree(id)? {
             if is_tree(&entry) {
                 left.push(entry.id());
-            } else {
-                entries += 1;
             }
+            entries += u64::from(is_file(&entry));
         }
     }
     Ok(entries)
@@ -171,7 +171,7 @@ fn copy(
     steps: &mut Steps<'_>,
 ) -> Result<(), WorkspaceFault> {
     let old = earlier.tree();
-    let mut made: HashSet<&Path> = HashSet::from([Path::new("")]);
+    let (mut made, mut copied) = (HashSet::from([Path::new("")]), 0);
     for path in &difference.same {
         let above: Vec<&Path> = path.ancestors().skip(1).collect();
         for directory in above.into_iter().rev() {
@@ -179,7 +179,15 @@ fn copy(
                 files::make_open(&tree.join(directory))?;
             }
         }
-        files::copy_tree(&old.join(path), &tree.join(path), &mut || steps.step())?;
+        let mut step = || {
+            copied += 1;
+            steps.step();
+        };
+        files::copy_tree(&old.join(path), &tree.join(path), &mut step)?;
+    }
+    if copied != difference.same_entries {
+        let gone = io::Error::other("something was taken out of it, or put into it");
+        return Err(files::fault("copy", &old)(gone));
     }
     let from = earlier.index();
     std::fs::copy(&from, index).map(drop).map_err(files::fault("copy", &from))

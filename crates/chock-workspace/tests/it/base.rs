@@ -242,6 +242,23 @@ fn what_an_earlier_base_has_is_copied_from_it() {
 }
 
 #[test]
+fn what_somebody_took_out_of_an_earlier_base_is_not_missing_in_the_next() {
+    let yard = Yard::filled();
+    yard.write("deep/in/here", "as committed");
+    yard.write("deep/in/there", "as committed");
+    yard.write("top", "as committed");
+    yard.commit("deep");
+    for (number, gone) in ["top", "deep/in/here"].into_iter().enumerate() {
+        let earlier = base(&yard.workspace_with(yard.opening(&format!("{number}.work"))));
+        fs::remove_file(earlier.join(gone)).unwrap();
+        yard.write("README", format!("other {number}\n"));
+        yard.commit("again");
+        let next = base(&yard.workspace_with(yard.opening(&format!("{number}-next.work"))));
+        assert_eq!(fs::read(next.join(gone)).unwrap(), b"as committed", "{gone}");
+    }
+}
+
+#[test]
 fn making_a_base_tells_how_far_it_is() {
     let yard = Yard::filled();
     let told: Arc<Mutex<Vec<Making>>> = Arc::default();
