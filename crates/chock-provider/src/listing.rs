@@ -55,6 +55,9 @@ struct Row {
     output_per_1m: Option<Value>,
     #[serde(default)]
     cached_input_per_1m: Option<Value>,
+    /// Of OpenRouter.
+    #[serde(default)]
+    pricing: Option<Value>,
 }
 
 /// Asks a server for its models, at most 4096 of them.
@@ -126,6 +129,22 @@ impl Row {
 
     /// Reads a price, if all of it is there. What is cached costs no more than what is not.
     fn price(&self) -> Option<Price> {
+        self.price_by_the_million().or_else(|| self.price_by_the_token())
+    }
+
+    /// In OpenRouter's fields: texts, in dollars for a token.
+    fn price_by_the_token(&self) -> Option<Price> {
+        let field = |name| {
+            let text = self.pricing.as_ref()?.get(name)?.as_str()?;
+            millionths(&Value::from(text.trim().parse::<f64>().ok()? * 1e6))
+        };
+        let (input, output) = (field("prompt")?, field("completion")?);
+        let (read, write) = (field("input_cache_read"), field("input_cache_write"));
+        let (cache_read, cache_write) = (read.unwrap_or(input), write.unwrap_or(input));
+        Some(Price { currency: "USD".to_owned(), input, cache_read, cache_write, output })
+    }
+
+    fn price_by_the_million(&self) -> Option<Price> {
         let currency = self.currency.as_ref()?.to_ascii_uppercase();
         let is_currency = currency.len() == 3 && currency.bytes().all(|it| it.is_ascii_uppercase());
         let input = millionths(self.input_per_1m.as_ref()?)?;
@@ -184,6 +203,18 @@ mod tests {
             "capabilities": {"effort": efforts, "image_input": {"supported": true}}}));
         assert_eq!((anthropic.context_tokens, anthropic.price), (Some(200_000), None));
         assert_eq!(anthropic.efforts, ["low"]);
+        let router = listed(json!({"id": "e", "context_length": 1_000_000, "pricing":
+            {"prompt": "0.000003", "completion": "0.000015", "input_cache_read": "0.0000003",
+            "input_cache_write": "0.00000375", "image": "0.0048"}}));
+        let currency = "USD".to_owned();
+        let price = Price {
+            currency,
+            input: 3_000_000,
+            cache_read: 300_000,
+            cache_write: 3_750_000,
+            output: 15_000_000,
+        };
+        assert_eq!((router.context_tokens, router.price), (Some(1_000_000), Some(price)));
         let words = listed(json!({"id": "d", "capabilities": ["effort"], "meta": {"n_ctx": 8192}}));
         assert_eq!((words.context_tokens, words.efforts), (Some(8192), Vec::new()));
     }
@@ -212,6 +243,10 @@ mod tests {
             json!({"currency": "usd", "input_per_1m": "-1", "output_per_1m": "1"}),
             json!({"currency": "usd", "input_per_1m": "nan", "output_per_1m": "1"}),
             json!({"currency": "tokens", "input_per_1m": 1, "output_per_1m": 1}),
+            json!({"pricing": {"prompt": "0.000001"}}),
+            json!({"pricing": {"prompt": "-1", "completion": "-1"}}),
+            json!({"pricing": {"input": 3, "output": 15}}),
+            json!({"pricing": "free"}),
         ] {
             let mut row = json!({"id": "x"});
             row.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
