@@ -1,7 +1,7 @@
 //! The base: one committed tree as plain files, made once and shared by sessions.
 //!
 //! A base is `<cache>/bases/<key>` with the checkout in `tree`, the index that
-//! matches it in `index`, and what was counted in `facts`. It is made under another
+//! matches it in `index`, what was counted in `facts`, and its directories in `directories`. It is made under another
 //! name while its lock is held, and renamed when it is complete. Whoever works on it shares
 //! `<key>.used`, whose time says when somebody last did.
 
@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkout::{self, Difference};
 use crate::git::Git;
-use crate::{Owner, Progress, TreeId, WorkspaceFault, files, prune, remove};
+use crate::{Owner, Progress, TreeId, WorkspaceFault, files, prune, remove, whole};
 
 /// The layout of a base. Another number never meets an older base.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// How many of the bases that were used last are asked whether a new one is like them.
 const EARLIER_MAX: usize = 8;
@@ -137,8 +137,7 @@ impl Base {
     fn find(directory: &Path, used: File) -> Result<Self, File> {
         let facts = files::read_bounded(&directory.join("facts"), 4096).ok();
         // Whoever empties a cache may not get to its end.
-        let is_whole = directory.join("tree").is_dir() && directory.join("index").is_file();
-        let facts = facts.filter(|_| is_whole);
+        let facts = facts.filter(|_| whole::is_whole(directory));
         match facts.and_then(|facts| serde_json::from_slice(&facts).ok()) {
             Some(facts) => Ok(Self { directory: directory.to_owned(), facts, used }),
             None => Err(used),

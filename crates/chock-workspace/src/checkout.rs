@@ -15,7 +15,7 @@ use rustix::fs::{Timespec, Timestamps};
 use crate::base::{Base, BaseFacts, Contents, Recipe};
 use crate::git::Own;
 use crate::progress::Steps;
-use crate::{Owner, WorkspaceFault, files, index};
+use crate::{Owner, WorkspaceFault, files, index, whole};
 
 /// How much older than its index a base's files are, in seconds.
 ///
@@ -126,7 +126,7 @@ pub(crate) fn make(
     let own = Own { git_dir: recipe.store, work_tree: &tree, index: &index };
     check_out(recipe, &own, (earlier.is_some(), difference), &mut steps)?;
     let seconds = index.metadata().map_err(files::fault("read", &index))?.mtime() - OLDER;
-    let facts = settle(&tree, seconds, recipe.owner)?;
+    let (facts, directories) = settle(&tree, seconds, recipe.owner)?;
     set_index_times(&own, seconds, recipe)?;
     if recipe.contents == Contents::Repository {
         // The session's git directory is mounted here.
@@ -134,6 +134,7 @@ pub(crate) fn make(
         files::make_open(&mount_point)?;
         files::give(&mount_point, recipe.owner)?;
     }
+    whole::write_down(making, &directories)?;
     let facts = serde_json::to_vec(&facts).expect("invariant: numbers are JSON");
     files::write_whole(&making.join("facts"), &facts)
         .map_err(files::fault("write", &making.join("facts")))
@@ -219,13 +220,22 @@ fn check_out(
     Ok(())
 }
 
-/// Gives every file its time and owner, and counts the pointers of Git LFS.
-fn settle(tree: &Path, seconds: i64, owner: Option<Owner>) -> Result<BaseFacts, WorkspaceFault> {
+/// Gives every file its time and owner, and counts the pointers of Git LFS. Returns the directories
+/// too, beneath `tree`.
+fn settle(
+    tree: &Path,
+    seconds: i64,
+    owner: Option<Owner>,
+) -> Result<(BaseFacts, Vec<PathBuf>), WorkspaceFault> {
+    let mut directories = Vec::new();
     let time = Timespec { tv_sec: seconds, tv_nsec: 0 };
     let times = Timestamps { last_access: time, last_modification: time };
     let (mut lfs_pointers, mut submodules, mut bytes) = (0, 0, 0);
     files::walk(tree, &mut |path, found| {
         bytes += found.blocks() * BLOCK_BYTES;
+        if found.is_dir() {
+            directories.push(path.strip_prefix(tree).unwrap_or(path).to_owned());
+        }
         // Git keeps no empty directories: this one stands for a submodule.
         if found.is_dir() && path != tree && path.read_dir()?.next().is_none() {
             submodules += 1;
@@ -239,7 +249,7 @@ fn settle(tree: &Path, seconds: i64, owner: Option<Owner>) -> Result<BaseFacts, 
             None => Ok(()),
         }
     })?;
-    Ok(BaseFacts { lfs_pointers, submodules, bytes: Some(bytes) })
+    Ok((BaseFacts { lfs_pointers, submodules, bytes: Some(bytes) }, directories))
 }
 
 fn is_pointer(path: &Path) -> io::Result<bool> {

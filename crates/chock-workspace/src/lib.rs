@@ -91,6 +91,7 @@ mod strange;
 mod tracked;
 mod tree;
 mod upper;
+mod whole;
 mod wishes;
 mod workspace;
 

@@ -83,8 +83,8 @@ fn what_a_killed_maker_left_is_removed() {
     let bases = yard.path("cache/bases");
     fs::create_dir_all(bases.join("other.making/tree")).unwrap();
     let tree = yard.git(&["rev-parse", "HEAD^{tree}"]);
-    fs::create_dir_all(bases.join(format!("{tree}-v2.making/tree"))).unwrap();
-    fs::create_dir_all(bases.join(format!("{tree}-v2/tree"))).unwrap();
+    fs::create_dir_all(bases.join(format!("{tree}-v3.making/tree"))).unwrap();
+    fs::create_dir_all(bases.join(format!("{tree}-v3/tree"))).unwrap();
     let workspace = yard.workspace();
     assert!(base(&workspace).join("README").is_file());
     let left: Vec<_> = bases.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -94,12 +94,16 @@ fn what_a_killed_maker_left_is_removed() {
 #[test]
 fn what_somebody_took_out_of_the_cache_is_made_again() {
     let yard = Yard::filled();
-    for (round, part) in ["tree", "index", "facts", ""].into_iter().enumerate() {
+    yard.write("deep/in/here", "text");
+    yard.commit("deep");
+    let parts = ["tree", "index", "facts", "", "directories", "tree/README", "tree/deep/in/here"];
+    for (round, part) in parts.into_iter().enumerate() {
         let place = base(&yard.workspace_with(yard.opening(&format!("{round}.work"))));
         let gone = place.parent().unwrap().join(part);
         if gone.is_dir() { fs::remove_dir_all(gone) } else { fs::remove_file(gone) }.unwrap();
         let again = yard.workspace_with(yard.opening(&format!("again-{round}.work")));
-        assert!(base(&again).join("README").is_file(), "without {part}");
+        let whole = ["README", "deep/in/here"].map(|name| base(&again).join(name).is_file());
+        assert_eq!(whole, [true, true], "without {part}");
     }
 }
 
