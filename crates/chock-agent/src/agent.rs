@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use chock_broker::Broker;
-use chock_log::{EndReason, EndedBody, Event, LogError, NoticeBody, Pen, ToolSchema, UserBody};
+use chock_log::{
+    EndReason, EndedBody, Event, LogError, NoticeBody, Pen, ToolSchema, UserBody, causes,
+};
 use chock_provider::Model;
 use chock_tools::Tools;
 
@@ -82,7 +84,7 @@ impl Finish {
             | LogError::TooLarge { .. }
             | _ => EndReason::Fault,
         };
-        Self::new(reason, words(fault))
+        Self::new(reason, causes(fault))
     }
 }
 
@@ -112,7 +114,7 @@ impl<'a> Agent<'a> {
             Ok(()) => finish,
             Err(LogError::AuditGap(_)) if finish.reason == EndReason::AuditGap => finish,
             Err(fault) if finish.reason == EndReason::Fault => {
-                Finish::new(finish.reason, format!("{}; {}", finish.detail, words(&fault)))
+                Finish::new(finish.reason, format!("{}; {}", finish.detail, causes(&fault)))
             }
             Err(fault) => Finish::log_failed(&fault),
         }
@@ -202,15 +204,4 @@ impl<'a> Agent<'a> {
             _ => String::new(),
         })
     }
-}
-
-/// Writes an error with its causes on one line.
-pub(crate) fn words(fault: &dyn std::error::Error) -> String {
-    let mut line = fault.to_string();
-    let mut source = fault.source();
-    while let Some(cause) = source {
-        line.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    line
 }

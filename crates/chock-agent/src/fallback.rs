@@ -1,9 +1,9 @@
 //! Goes on with another model where the one that answered is overloaded.
 
-use chock_log::{Event, Session, SwitchedBody};
+use chock_log::{Event, Session, SwitchedBody, causes};
 use chock_provider::{Message, Model, ProviderFault};
 
-use crate::agent::{Agent, Finish, words};
+use crate::agent::{Agent, Finish};
 use crate::context::messages;
 
 /// A model that may answer in the place of one whose server is overloaded.
@@ -25,12 +25,12 @@ impl Agent<'_> {
     /// One that takes no pictures is passed over while there are some in the conversation.
     pub(crate) fn switch(&mut self, fault: &ProviderFault) -> Result<bool, Finish> {
         let house = &mut self.house;
+        if !fault.is_overload() || house.fallbacks.is_empty() {
+            return Ok(false);
+        }
         let shows = house.gallery.is_shown && house.pen.session(has_pictures);
         let fits = |fallback: &Fallback| fallback.images || !shows;
-        let Some(next) = house.fallbacks.iter().position(fits).filter(|_| fault.is_overload())
-        else {
-            return Ok(false);
-        };
+        let Some(next) = house.fallbacks.iter().position(fits) else { return Ok(false) };
         let Fallback { model, provider, name, images } = house.fallbacks.remove(next);
         let from = house.pen.session(|session| session.answering.clone()).unwrap_or_default();
         let (from_provider, from_model) = from;
@@ -39,7 +39,7 @@ impl Agent<'_> {
             model: name.clone(),
             from_provider,
             from_model,
-            reason: words(fault),
+            reason: causes(fault),
         };
         self.record(Event::Switched(body))?;
         let house = &mut self.house;

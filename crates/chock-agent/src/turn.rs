@@ -3,12 +3,12 @@
 use chock_broker::{Cause, Refusal, Verdict};
 use chock_log::{
     Delta, EndReason, Ended, Event, FinishedBody, LogError, OpenApproval, Outcome, Permit,
-    RetryBody, StartedBody, ToolCall, UsageBody, holds_marker,
+    RetryBody, StartedBody, ToolCall, UsageBody, causes, holds_marker,
 };
 use chock_provider::{Context, ProviderFault, Reply};
 use chock_tools::{Program, Proposed, Reading};
 
-use crate::agent::{Agent, Finish, words};
+use crate::agent::{Agent, Finish};
 use crate::context::context;
 use crate::next::reply_was_cut;
 use crate::seams::Sight;
@@ -37,7 +37,7 @@ impl Agent<'_> {
                 }
                 // Another model may take more, or less.
                 Err(fault) if self.switch(&fault)? => may_fold = true,
-                Err(fault) => return Err(Finish::new(fault.end_reason(), words(&fault))),
+                Err(fault) => return Err(Finish::new(fault.end_reason(), causes(&fault))),
             }
         };
         let model = reply.message.model.clone();

@@ -1,4 +1,6 @@
 //! The keyring of the person's desktop session, in a program that is built with it.
+//!
+//! The library behind it finds the session's bus as every desktop program does, in the environment.
 
 /// A keyring that answers.
 #[cfg(feature = "keyring")]

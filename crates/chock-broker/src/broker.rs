@@ -131,9 +131,22 @@ impl Broker {
 
     /// Has a person choose among offers, of which `proposal` would be one. A no is recorded as a
     /// refusal of it.
+    /// Where a reviewer has to say yes, it is asked first.
     pub fn choose<A: Act>(&mut self, proposal: &Proposal<A>, offers: Vec<Offer>) -> Chosen {
+        let judgement = self.consult(proposal);
+        let is_reviewed = match judgement.ruling.decision {
+            Decision::AgentReview | Decision::AgentThenHuman => self.can_ask(),
+            Decision::Allow | Decision::Deny | Decision::Ask => false,
+        };
+        let review = match is_reviewed.then(|| self.review(proposal, &judgement.action)) {
+            Some(Err(cause)) => {
+                return choose::refused(refuse(&self.pen, proposal, judgement.action, cause));
+            }
+            Some(Ok(note)) => Some(note),
+            None => None,
+        };
         let asker = self.people.asker.as_mut();
-        choose::choose((&self.standing, &self.pen), asker, proposal, offers)
+        choose::choose((&self.standing, &self.pen), asker, proposal, (review, offers))
     }
 
     /// Says whether a person could be asked now.
@@ -207,9 +220,11 @@ impl Broker {
         judgement: Judgement,
         (review, offers): (Option<String>, Vec<Offer>),
     ) -> Verdict<A> {
-        let question = Question { offers, ..self.question(&proposal, &judgement, review) };
+        let always = self.lasting(&proposal.tool, &judgement.asking);
+        let question = question((&self.standing, &self.pen), &proposal, &judgement);
+        let question = Question { review, always, offers, ..question };
         let Judgement { action, asking, .. } = judgement;
-        if let Err(fault) = self.record_question(&proposal, &action, &question) {
+        if let Err(fault) = record_question(&self.pen, &proposal, &action, &question) {
             return not_recorded(action, fault);
         }
         let mut grant = |grounds| {
@@ -233,43 +248,6 @@ impl Broker {
             Answer::Nobody => self.refuse(&proposal, action, Cause::Judged(Grounds::Nobody)),
             Answer::TimedOut => self.refuse(&proposal, action, Cause::Judged(Grounds::Timeout)),
             Answer::Cancelled => self.refuse(&proposal, action, Cause::Judged(Grounds::Cancelled)),
-        }
-    }
-
-    fn record_question<A>(
-        &self,
-        proposal: &Proposal<A>,
-        action: &Action,
-        question: &Question,
-    ) -> Result<(), LogError> {
-        let asked = AskedBody {
-            call: proposal.call.clone(),
-            action: action.to_string(),
-            effect: question.effect.clone(),
-        };
-        self.pen.write(Event::Asked(asked)).and_then(|_| self.pen.flush())
-    }
-
-    fn question<A>(
-        &self,
-        proposal: &Proposal<A>,
-        judgement: &Judgement,
-        review: Option<String>,
-    ) -> Question {
-        let guarded = judgement.asking.iter().map(|(action, ruling)| Guarded {
-            action: action.to_string(),
-            why: guard::why(action),
-            row: ruling.row.as_ref().map(|(origin, row)| format!("{origin}: {row}")),
-        });
-        Question {
-            guarded: guarded.collect(),
-            tool: proposal.tool.clone(),
-            chain: self.standing.lineage.kinds().map(str::to_owned).collect(),
-            effect: self.pen.masked(&proposal.effect, Mask::LentOnly),
-            review,
-            always: self.lasting(&proposal.tool, &judgement.asking),
-            offers: Vec::new(),
-            asks: Asks::Permission,
         }
     }
 
@@ -383,6 +361,44 @@ pub(crate) fn refuse<A: Act>(
 
 /// The action that lifts a promise. No lasting yes covers it: the promise would hold nothing.
 pub(crate) const WIDEN: &str = "policy.widen";
+
+/// What a person is asked about an act: yes or no, with nothing offered instead.
+pub(crate) fn question<A>(
+    (standing, pen): (&Standing, &Pen),
+    proposal: &Proposal<A>,
+    judgement: &Judgement,
+) -> Question {
+    let guarded = judgement.asking.iter().map(|(action, ruling)| Guarded {
+        action: action.to_string(),
+        why: guard::why(action),
+        row: ruling.row.as_ref().map(|(origin, row)| format!("{origin}: {row}")),
+    });
+    Question {
+        guarded: guarded.collect(),
+        tool: proposal.tool.clone(),
+        chain: standing.lineage.kinds().map(str::to_owned).collect(),
+        effect: pen.masked(&proposal.effect, Mask::LentOnly),
+        review: None,
+        always: Vec::new(),
+        offers: Vec::new(),
+        asks: Asks::Permission,
+    }
+}
+
+/// Has a question on disk before anybody is asked it.
+pub(crate) fn record_question<A>(
+    pen: &Pen,
+    proposal: &Proposal<A>,
+    action: &Action,
+    question: &Question,
+) -> Result<(), LogError> {
+    let asked = AskedBody {
+        call: proposal.call.clone(),
+        action: action.to_string(),
+        effect: question.effect.clone(),
+    };
+    pen.write(Event::Asked(asked)).and_then(|_| pen.flush())
+}
 
 /// Returns what the agent said in its last reply, as far as a reviewer reads it.
 fn last_words(session: &Session) -> String {

@@ -39,7 +39,7 @@ impl Direct {
         proposal: &Proposal<A>,
         offers: Vec<Offer>,
     ) -> Chosen {
-        choose::choose((&self.standing, &self.pen), asker, proposal, offers)
+        choose::choose((&self.standing, &self.pen), asker, proposal, (None, offers))
     }
 
     /// Judges one act, records the answer, and hands over the permit.

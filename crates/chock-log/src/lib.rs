@@ -22,6 +22,7 @@
 //!
 //! [`Log::open`], then `permit.rs`.
 
+mod causes;
 mod courier;
 mod error;
 mod event;
@@ -46,6 +47,7 @@ mod usage;
 mod verify;
 mod writer;
 
+pub use causes::causes;
 pub use chock_policy::Action;
 pub use courier::{AuditGap, Courier};
 pub use error::LogError;

@@ -54,6 +54,5 @@ pub use fault::ProviderFault;
 pub use messages::Anthropic;
 pub use model::{Listed, Model, Reply};
 pub use plain::{Plain, PlainAnswer};
-pub use prices::PRICES_DAY;
 pub use responses::Responses;
 pub use scripted::Scripted;

@@ -32,7 +32,8 @@ pub trait Model: Send {
     ///
     /// # Errors
     ///
-    /// As for a reply; nothing is tried twice, and it takes 15 seconds at most.
+    /// As for a reply. Nothing is tried twice but what a renewed credential may mend, and each try
+    /// takes 15 seconds at most.
     fn models(&self, cancel: &Cancel) -> Result<Vec<Listed>, ProviderFault> {
         let _ = cancel;
         Ok(Vec::new())

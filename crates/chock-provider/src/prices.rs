@@ -7,7 +7,7 @@ use url::Url;
 
 /// The day to which the table was checked. Sources: the pages on pricing at
 /// `platform.claude.com/docs` and on models at `developers.openai.com/api/docs/models`.
-pub const PRICES_DAY: &str = "2026-10-24";
+pub(crate) const PRICES_DAY: &str = "2026-10-24";
 
 /// A model, and thousandths of a dollar for a million tokens of input, of input from the cache, of
 /// input written to the cache for five minutes, and of output.

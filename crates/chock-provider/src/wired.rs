@@ -152,7 +152,7 @@ impl<W: Wire> Wired<W> {
         let provider = self.endpoint.provider.clone();
         let reason = told.reason();
         let (meaning, limit) = (told.meaning(), told.context_limit());
-        let is_overload = meaning == Meaning::Failed && told.is_overload();
+        let is_overload = told.is_overload();
         let Told { url, status, message, wait, retry, page, .. } = told;
         let fault = match meaning {
             Meaning::Key => ProviderFault::Key { provider, status, message },

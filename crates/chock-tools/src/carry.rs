@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use chock_log::{Ended, Outcome, Permit};
+use chock_log::{Ended, Outcome, Permit, causes};
 use chock_sandbox::{
     Call, Cancel, Ended as CellEnded, Finished, Keeper, LimitKind, Program, SandboxFault,
     StartStep, Stdio, run,
@@ -291,13 +291,7 @@ pub(crate) fn not_contained(fault: &SandboxFault) -> Outcome {
         SandboxFault::Lost { .. } | SandboxFault::Talk { .. } => Ended::Unknown,
         _ => Ended::Fault,
     };
-    let mut text = fault.to_string();
-    let mut cause = std::error::Error::source(fault);
-    while let Some(source) = cause {
-        text.push_str(&format!(": {source}"));
-        cause = source.source();
-    }
-    Outcome::new(ended, text)
+    Outcome::new(ended, causes(fault))
 }
 
 #[cfg(test)]

@@ -173,7 +173,8 @@ pub fn carry_out_take(
 ///
 /// # Errors
 ///
-/// [`CommitsFault`]; HEAD is as before, and the commit may be among the session's objects.
+/// [`CommitsFault`]; the commit may be among the session's objects. HEAD is as before, unless it was
+/// only the index that could not follow it.
 pub fn carry_out_follow(
     keeper: &Keeper,
     permit: Permit<Program>,

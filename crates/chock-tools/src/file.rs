@@ -74,6 +74,11 @@ fn regular(place: &Place, metadata: &Metadata) -> Result<(), Trouble> {
     Err(fault.into())
 }
 
+/// Returns the whole SHA-256 in 64 hex digits, as records say it.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Returns the hash that tools show: 16 hex digits of SHA-256.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     short(Sha256::digest(bytes).as_slice())

@@ -1,8 +1,8 @@
 //! The base: one committed tree as plain files, made once and shared by sessions.
 //!
-//! A base is `<cache>/bases/<key>` with the checkout in `tree`, the index that
-//! matches it in `index`, what was counted in `facts`, and its directories in `directories`. It is made under another
-//! name while its lock is held, and renamed when it is complete. Whoever works on it shares
+//! A base is `<cache>/bases/<key>` with the checkout in `tree`, the index that matches it in
+//! `index`, what was counted in `facts`, and its directories in `directories`. It is made under
+//! another name while its lock is held, and renamed when it is complete. Whoever works on it shares
 //! `<key>.used`, whose time says when somebody last did.
 
 use std::ffi::OsStr;

@@ -15,6 +15,7 @@ use rustix::fs::{Timespec, Timestamps};
 use crate::base::{Base, BaseFacts, Contents, Recipe};
 use crate::git::Own;
 use crate::progress::Steps;
+use crate::size::BLOCK_BYTES;
 use crate::{Owner, WorkspaceFault, files, index, whole};
 
 /// How much older than its index a base's files are, in seconds.
@@ -36,9 +37,6 @@ const BATCH_MIN: usize = 2000;
 
 /// It is asked at most this many times for one base.
 const BATCHES_MAX: usize = 10;
-
-/// How many bytes a block is in `stat`.
-const BLOCK_BYTES: u64 = 512;
 
 /// What a tree has that an earlier one has not, and what is the same in both.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 
-use git2::{ObjectType, Odb, OdbLookupFlags, Oid, Repository, Tree};
+use git2::{FileMode, ObjectType, Odb, OdbLookupFlags, Oid, Repository, Tree};
 
 use crate::SnapshotFault;
 
@@ -31,6 +31,17 @@ pub(crate) const PROGRAM: u32 = 0o100_755;
 pub(crate) const LINK: u32 = 0o120_000;
 /// The mode of a submodule.
 pub(crate) const SUBMODULE: u32 = 0o160_000;
+
+/// The mode of an entry that is no directory, as libgit2 takes it. What git does not write is a
+/// plain file.
+pub(crate) fn file_mode(mode: u32) -> FileMode {
+    match mode {
+        PROGRAM => FileMode::BlobExecutable,
+        LINK => FileMode::Link,
+        SUBMODULE => FileMode::Commit,
+        _ => FileMode::Blob,
+    }
+}
 
 /// The writing side of a store.
 ///

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::commit_text::CommitText;
 use crate::dock::{self, Dock, Landing};
-use crate::keep::{DIRECTORY, LINK, PROGRAM, SUBMODULE};
+use crate::keep::{self, DIRECTORY, FILE, LINK, SUBMODULE};
 use crate::upper::{self, Found, Marks};
 use crate::{
     Carriage, ChangeKind, ChangeSet, Choice, FileChange, Halves, HandBackFault, Layout, Named,
@@ -180,12 +180,7 @@ fn with_what_is_there(repository: &Repository, base: TreeId, rest: &Rest<'_>) ->
     for path in compare::paths(repository, &old, &new)? {
         let place = Path::new(OsStr::from_bytes(&path));
         let (Ok(entry), Err(_)) = (old.get_path(place), new.get_path(place)) else { continue };
-        let mode = match u32::try_from(entry.filemode()) {
-            Ok(PROGRAM) => FileMode::BlobExecutable,
-            Ok(LINK) => FileMode::Link,
-            Ok(SUBMODULE) => FileMode::Commit,
-            _ => FileMode::Blob,
-        };
+        let mode = keep::file_mode(u32::try_from(entry.filemode()).unwrap_or(FILE));
         if is_there(rest.layout, &path, mode) {
             update.upsert(place, entry.id(), mode);
             is_whole = false;

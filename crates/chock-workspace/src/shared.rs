@@ -5,9 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use git2::build::TreeUpdateBuilder;
-use git2::{FileMode, ObjectType, Oid, Repository, Tree};
+use git2::{ObjectType, Oid, Repository, Tree};
 
-use crate::keep::{FILE, Keep, LINK, PROGRAM, SUBMODULE};
+use crate::keep::{FILE, Keep, PROGRAM, SUBMODULE, file_mode};
 use crate::merge::{self, Merged};
 use crate::{Store, StoreFault, TreeId, compare};
 
@@ -113,13 +113,4 @@ fn entry(tree: &Tree<'_>, path: &Path) -> Entry {
     let entry = tree.get_path(path).ok()?;
     (entry.kind() != Some(ObjectType::Tree))
         .then(|| (u32::try_from(entry.filemode()).unwrap_or(FILE), entry.id()))
-}
-
-fn file_mode(mode: u32) -> FileMode {
-    match mode {
-        PROGRAM => FileMode::BlobExecutable,
-        LINK => FileMode::Link,
-        SUBMODULE => FileMode::Commit,
-        _ => FileMode::Blob,
-    }
 }

@@ -12,7 +12,7 @@ use crate::{WorkspaceFault, files, upper};
 const DEPTH_MAX: usize = 200;
 
 /// How many bytes a block is in `stat`.
-const BLOCK_BYTES: u64 = 512;
+pub(crate) const BLOCK_BYTES: u64 = 512;
 
 /// Counts the bytes that a session's directory takes on disk. What may not be read counts as
 /// nothing.

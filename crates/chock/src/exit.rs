@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use chock_log::EndReason;
+pub(crate) use chock_log::causes;
 
 /// The exit codes of design section 10; a caged program of `exec` adds its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,17 +111,6 @@ impl From<io::Error> for Failure {
         }
         Self::fault(format!("cannot write the output: {fault}"))
     }
-}
-
-/// Writes an error with its causes on one line.
-pub(crate) fn causes(fault: &dyn std::error::Error) -> String {
-    let mut line = fault.to_string();
-    let mut source = fault.source();
-    while let Some(cause) = source {
-        line.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    line
 }
 
 #[cfg(test)]

@@ -256,7 +256,7 @@ impl Ferry {
         if let Err(refusal) = self.land(lander, carried, (ask, &load), &mut report)? {
             return Ok(Err(refusal));
         }
-        self.follow(judge, &load, &mut report)?;
+        self.follow(judge, &load, &mut report);
         Ok(Ok(Ferried::Report(Box::new(report))))
     }
 
@@ -380,7 +380,7 @@ impl Ferry {
             report.notes.push("the session's ref has these commits already".to_owned());
             return Ok(Ok(()));
         }
-        let offers = self.offers(dock, (&docked, ask))?;
+        let offers = if judge.can_ask() { self.offers(dock, (&docked, ask))? } else { Vec::new() };
         let landing = landing_lines(&moved);
         let effect = effect(&session, (&moved, &landing), (&docked, dock), (ask, load))?;
         let is_made = load.rested.as_ref().is_some_and(|rested| rested.commit.is_some());

@@ -23,6 +23,7 @@ use crate::report::{PathText, RefusedRow, Report};
 use crate::selection::{Decided, LeftOut, Selection};
 use crate::settings::Settings;
 use crate::terminal::{Terminal, Weight};
+use crate::visible::visible_line;
 
 /// The most paths of one list in a record.
 const RECORDED_MAX: usize = 1_000;
@@ -71,16 +72,16 @@ pub(crate) fn sight(
         Shelf::accepted_in(&place, &found.id.to_string()).map_err(|fault| Failure::because(&fault))
     };
     let mut taken = accepted(found)?;
-    for ancestor in found.ancestors() {
-        if taken.is_some() {
-            break;
-        }
+    // Looking for the sessions that it hangs from reads their logs.
+    let above = if taken.is_none() { found.ancestors() } else { Vec::new() };
+    for ancestor in above {
         let Some(theirs) = accepted(&ancestor)? else { continue };
         // What cannot be compared any more is shown again.
         let other = Store::open(&ancestor.work()).ok();
         let shared =
             other.and_then(|other| store.shared_with((start, snapshot), (&other, theirs)).ok());
         taken = Some(shared.unwrap_or(start));
+        break;
     }
     let accepted = taken.unwrap_or(start);
     let read = |base| {
@@ -133,11 +134,14 @@ pub(crate) fn recover_beside(
     }
     match pen(terminal).and_then(|pen| recover(sessions, project, &pen)) {
         Ok(words) => {
-            words.iter().for_each(|words| terminal.say(Weight::Warn, &format!("note: {words}")));
+            words.iter().for_each(|words| {
+                terminal.say(Weight::Warn, &visible_line(&format!("note: {words}")));
+            });
         }
         Err(failure) => {
             let words = "an apply, review, undo or redo is under way or was cut short, and is not settled now";
-            terminal.say(Weight::Warn, &format!("note: {words}: {}", failure.message));
+            let line = format!("note: {words}: {}", failure.message);
+            terminal.say(Weight::Warn, &visible_line(&line));
         }
     }
 }

@@ -453,7 +453,7 @@ fn make_directory(directory: &Path, mode: u32) -> Result<(), Failure> {
     })
 }
 
-fn warn(show: &Arc<Mutex<Show>>, words: &str) {
+pub(crate) fn warn(show: &Arc<Mutex<Show>>, words: &str) {
     let words = crate::visible::visible_line(words);
     let mut show = show.lock().expect("invariant: nobody panics while showing");
     show.say(Weight::Warn, &format!("note: {words}"));

@@ -21,9 +21,6 @@ pub(crate) trait Judge {
 
     /// Whether a rule denies an action.
     fn denies(&self, action: &Action) -> bool;
-
-    /// Whether a rule allows an action.
-    fn allows(&self, action: &Action) -> bool;
 }
 
 /// The tool that the acts are judged as.
@@ -48,10 +45,6 @@ impl Judge for Broker {
 
     fn denies(&self, action: &Action) -> bool {
         Self::denies(self, TOOL, action)
-    }
-
-    fn allows(&self, action: &Action) -> bool {
-        Self::allows(self, TOOL, action)
     }
 }
 
@@ -78,10 +71,6 @@ impl Judge for Direct {
 
     fn denies(&self, action: &Action) -> bool {
         Self::denies(self, TOOL, action)
-    }
-
-    fn allows(&self, action: &Action) -> bool {
-        !Self::denies(self, TOOL, action)
     }
 }
 
@@ -110,9 +99,5 @@ impl Judge for AtTerminal {
 
     fn denies(&self, action: &Action) -> bool {
         Judge::denies(&self.direct, action)
-    }
-
-    fn allows(&self, action: &Action) -> bool {
-        Judge::allows(&self.direct, action)
     }
 }

@@ -22,12 +22,14 @@ impl Told {
                 return;
             }
         };
-        let mut bytes = 0;
-        for (number, listed) in all.iter().enumerate() {
+        for listed in &all {
             if let Err(fault) = &listed.note {
                 let name = visible_line(&listed.name);
                 self.notes.push(format!("the note {name} cannot be read: {}", causes(fault)));
             }
+        }
+        let mut bytes = 0;
+        for (number, listed) in all.iter().enumerate() {
             let row = visible_line(&listed.row());
             bytes += row.len();
             if bytes > ROWS_BYTES_MAX {

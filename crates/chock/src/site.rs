@@ -11,12 +11,12 @@ use chock_workspace::{Method, Opening, Project, Start, Workspace};
 use crate::counting::Counting;
 use crate::exit::{Failure, causes};
 use crate::found::Found;
-use crate::house::{make_private, make_readable};
+use crate::house::{make_private, make_readable, warn};
 use crate::program::Program;
 use crate::settings::Settings;
 use crate::show::Show;
-use crate::terminal::Weight;
 use crate::{filter_words, kept, making};
+
 /// A workspace and the keeper that shows it to calls.
 pub(crate) struct Site {
     /// What of the project is not in a new copy. Before the workspace: it ends first.
@@ -145,8 +145,4 @@ fn start_keeper(place: &Place<'_>, workspace: &Workspace) -> Result<Started, San
 /// Names the directory of a session's whole outputs.
 pub(crate) fn outputs(found: &Found) -> PathBuf {
     found.log.with_extension("outputs")
-}
-
-fn warn(show: &Arc<Mutex<Show>>, words: &str) {
-    show.lock().expect("invariant: nobody panics while showing").say(Weight::Warn, words);
 }

@@ -2,10 +2,10 @@
 
 use chock_log::{Act, Ended, NoteBody, Outcome, Permit, Proposal, Redactor};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::{Draft, NoteName, Notebook, words};
 use crate::Proposed;
+use crate::file::sha256;
 use crate::said;
 
 /// What a call asks of the notes. No cell is needed for it: a name can be no path, and the
@@ -57,7 +57,7 @@ impl NoteAct {
                 kind: draft.kind().word().to_owned(),
                 description: draft.description().to_owned(),
                 bytes: draft.body().len() as u64,
-                hash: hash(draft.body()),
+                hash: sha256(draft.body().as_bytes()),
             }),
         }
     }
@@ -74,7 +74,7 @@ impl Act for NoteAct {
                 "note_kind": draft.kind().word(),
                 "description": draft.description(),
                 "bytes": draft.body().len(),
-                "hash": hash(draft.body()),
+                "hash": sha256(draft.body().as_bytes()),
             }),
         }
     }
@@ -114,8 +114,4 @@ pub(crate) fn note(notebook: &Notebook, permit: Permit<NoteAct>, stamp: &Stamp) 
         Ok(text) => Outcome::new(Ended::Done, text),
         Err(fault) => Outcome::new(Ended::Fault, words::fault(&fault, writes)),
     }
-}
-
-fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,8 +1,6 @@
 //! What a model is told of notes: whose words they are, and that they are data.
 
-use std::error::Error;
-
-use chock_log::holds_marker;
+use chock_log::{causes, holds_marker};
 
 use super::{Draft, Listed, Note, NoteFault, Written};
 use crate::clean::clean;
@@ -16,12 +14,19 @@ impl Listed {
         let name = escaped(&self.name);
         match self.note.as_ref().map(Note::newest) {
             Ok(Some(newest)) => {
-                format!("{name} ({}): {}", newest.kind.word(), newest.description)
+                format!("{name} ({}): {}", newest.kind.word(), on_one_line(&newest.description))
             }
             Ok(None) => format!("{name} (empty)"),
-            Err(fault) => format!("{name} (cannot be read: {})", fault_words(fault)),
+            Err(fault) => format!("{name} (cannot be read: {})", causes(fault)),
         }
     }
+}
+
+/// What ends a line for some reader of a note.
+const LINE_ENDS: [char; 3] = ['\n', '\u{2028}', '\u{2029}'];
+
+fn on_one_line(text: &str) -> String {
+    text.replace(LINE_ENDS, " ")
 }
 
 pub(super) fn listed(all: &[Listed]) -> String {
@@ -50,9 +55,9 @@ pub(super) fn read(note: &Note) -> String {
         newest.version,
         newest.written_at,
         newest.session,
-        newest.description,
+        on_one_line(&newest.description),
     );
-    for line in clean(newest.body.as_bytes()).text.lines() {
+    for line in clean(newest.body.as_bytes()).text.trim_end().split(LINE_ENDS) {
         text.push_str(format!("| {line}").trim_end());
         text.push('\n');
     }
@@ -80,16 +85,5 @@ pub(super) fn fault(fault: &NoteFault, writes: bool) -> String {
     } else {
         ""
     };
-    format!("{}{more}\n", fault_words(fault))
-}
-
-/// Words a fault with its causes.
-fn fault_words(fault: &NoteFault) -> String {
-    let mut line = fault.to_string();
-    let mut source = fault.source();
-    while let Some(cause) = source {
-        line.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    line
+    format!("{}{more}\n", causes(fault))
 }

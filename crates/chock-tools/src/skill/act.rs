@@ -2,9 +2,9 @@
 
 use chock_log::{Act, Action, Ended, Outcome, Permit};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::Skill;
+use crate::file::sha256;
 
 /// To read a skill. It holds the whole of it: what is read is what was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,11 +26,9 @@ impl SkillAct {
 impl Act for SkillAct {
     fn record(&self) -> Value {
         let Skill { name, layer, place, text, .. } = &self.0;
-        let hash: String =
-            Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
         json!({
             "skill": name, "layer": layer.word(), "place": place, "bytes": text.len(),
-            "hash": hash,
+            "hash": sha256(text.as_bytes()),
         })
     }
 }

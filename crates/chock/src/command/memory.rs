@@ -9,7 +9,7 @@ use super::sessions::remove::{bytes, consent};
 use crate::exit::{Exit, Failure, causes};
 use crate::program::Program;
 use crate::terminal::{Terminal, Weight};
-use crate::visible::{visible, visible_line};
+use crate::visible::{escaped_json, visible, visible_line};
 
 /// List, read and remove the notes that agents wrote for later sessions
 #[derive(Debug, clap::Args)]
@@ -85,7 +85,7 @@ fn list(terminal: &mut Terminal, notebook: &Notebook, json: bool) -> Result<Exit
     let mut exit = Exit::Finished;
     for listed in &all {
         if json {
-            terminal.answer(&row(listed).to_string())?;
+            terminal.answer(&escaped_json(&row(listed).to_string()))?;
         } else {
             terminal.answer(&line(listed))?;
         }
@@ -139,7 +139,7 @@ fn show(terminal: &mut Terminal, note: &Note, (all, json): (bool, bool)) -> Resu
         if json {
             let mut row = object(note.name().as_str(), version);
             row["body"] = json!(version.body);
-            terminal.answer(&row.to_string())?;
+            terminal.answer(&escaped_json(&row.to_string()))?;
             continue;
         }
         let NoteVersion { version: number, kind, written_at, session, description, body } = version;

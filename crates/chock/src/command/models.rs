@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::show::thousands;
 use crate::speaker;
 use crate::terminal::{Terminal, Weight};
-use crate::visible::visible_line;
+use crate::visible::{escaped_json, visible_line};
 
 /// Show the models that can be chosen, with their context and price
 ///
@@ -61,7 +61,7 @@ pub(crate) fn run(
                 terminal.say(Weight::Warn, &visible_line(&line));
                 if args.json {
                     let line = json!({ "provider": row.name, "error": failure.message });
-                    terminal.answer(&line.to_string())?;
+                    terminal.answer(&escaped_json(&line.to_string()))?;
                 }
             }
         }
@@ -152,7 +152,7 @@ fn line(row: &Provider, model: &Listed) -> String {
         "efforts": model.efforts, "price": price, "price_day": model.price_day,
         "default": is_default(row, &model.name),
     });
-    line.to_string()
+    escaped_json(&line.to_string())
 }
 
 /// Says whether a row names this model where nobody names another.

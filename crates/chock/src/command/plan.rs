@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::found;
 use crate::program::Program;
 use crate::terminal::{Terminal, Weight};
-use crate::visible::visible_line;
+use crate::visible::{escaped_json, visible_line};
 
 /// Show the plan of a session
 ///
@@ -42,7 +42,7 @@ pub(crate) fn run(
         let object = json!({
             "session": id.to_string(), "title": listed.session.title, "steps": steps,
         });
-        terminal.answer(&object.to_string())?;
+        terminal.answer(&escaped_json(&object.to_string()))?;
         return Ok(Exit::Finished);
     }
     let title = visible_line(&title(&listed.session));

@@ -2,14 +2,16 @@
 
 use std::fs::File;
 
-use chock_log::Action;
+use chock_broker::Broker;
+use chock_log::{Action, Permit};
+use chock_sandbox::Program;
 use chock_tools::commits::{self, Check, Taken};
 use chock_workspace::{Dock, Landing, LandingMode, Refused, Rest, Rested, Stand, Workspace};
 
 use super::{Ask, Ferry, Incoming, Step, not_carried};
 use crate::exit::{Exit, Failure};
 use crate::handback::lossy;
-use crate::judge::Judge;
+use crate::judge::{Judge, TOOL};
 use crate::report::{PathText, Report};
 use crate::visible::visible_line;
 
@@ -45,12 +47,12 @@ pub(super) struct Load {
 
 impl<'a> Leftover<'a> {
     /// What the rows say of it at a run's end.
-    pub(crate) fn at_the_end(judge: &dyn Judge, workspace: &'a Workspace) -> Self {
+    pub(crate) fn at_the_end(broker: &Broker, workspace: &'a Workspace) -> Self {
         let action = Action::from_static("workspace.commit");
-        if judge.allows(&action) {
+        if broker.allows(TOOL, &action) {
             return Self::IsCommitted(workspace, None);
         }
-        let stays = judge.denies(&action) || workspace.is_unfinished();
+        let stays = broker.denies(TOOL, &action) || workspace.is_unfinished();
         if stays { Self::Stays } else { Self::IsOffered(workspace) }
     }
 }
@@ -139,35 +141,30 @@ impl Ferry {
     }
 
     /// Has the session go on from the commit that was made of its files.
-    pub(super) fn follow(
-        &self,
-        judge: &mut dyn Judge,
-        load: &Load,
-        report: &mut Report,
-    ) -> Result<(), Failure> {
+    pub(super) fn follow(&self, judge: &mut dyn Judge, load: &Load, report: &mut Report) {
         let (Some(Rested { commit: Some(new), pack, .. }), Some(_)) = (&load.rested, report.record)
         else {
-            return Ok(());
+            return;
         };
         let cage = (&self.environment[..], self.shell.as_path());
         let act = commits::follow(&self.layout.project, (load.parent.as_deref(), new), cage);
         let effect = "have the session go on from this commit, in its own cage";
         let followed = match self.permit(judge, act, effect) {
             Err(refusal) => Err(refusal.sentence()),
-            Ok(permit) => {
-                let incoming = Incoming::write(&self.bench.found.work(), pack)?;
-                let file = File::open(&incoming.0);
-                let file = file.map_err(|fault| {
-                    Failure::fault(format!("cannot read {}: {fault}", incoming.0.display()))
-                })?;
-                let (_spent, followed) = commits::carry_out_follow(&self.keeper, permit, &file);
-                followed.map_err(|fault| not_carried(&fault).message)
-            }
+            Ok(permit) => self.hand_in(permit, pack).map_err(|failure| failure.message),
         };
         if let Err(words) = followed {
             report.notes.push(format!("the session does not have the commit itself: {words}"));
         }
-        Ok(())
+    }
+
+    fn hand_in(&self, permit: Permit<Program>, pack: &[u8]) -> Result<(), Failure> {
+        let incoming = Incoming::write(&self.bench.found.work(), pack)?;
+        let file = File::open(&incoming.0).map_err(|fault| {
+            Failure::fault(format!("cannot read {}: {fault}", incoming.0.display()))
+        })?;
+        let (_spent, followed) = commits::carry_out_follow(&self.keeper, permit, &file);
+        followed.map_err(|fault| not_carried(&fault))
     }
 
     pub(super) fn wish<'a>(
