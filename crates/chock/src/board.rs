@@ -68,11 +68,8 @@ impl Board {
             return Err("this question has no lasting yes; answer once or session".to_owned());
         }
         if !open.takes(&given) {
-            let words: Vec<_> = open.offers.iter().map(|(word, _)| word.as_str()).collect();
-            return Err(format!(
-                "that is no answer to this question; there are {}",
-                words.join(", ")
-            ));
+            let prompt = open.prompt();
+            return Err(format!("that is no answer to this question: {}", prompt.trim_end()));
         }
         if state.given.is_some() {
             return Err(format!("question {question} has its answer"));

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use chock_broker::{
-    Answer, Asker, Broker, Cause, NoReviewer, Nobody, People, Promised, Question, Refusal, Review,
-    ReviewRequest, Reviewer, Standing, Verdict,
+    Answer, Asker, Broker, Cause, Chosen, NoReviewer, Nobody, Offer, People, Promised, Question,
+    Refusal, Review, ReviewRequest, Reviewer, Standing, Verdict,
 };
 use chock_log::{Act, Action, Event, Grounds, Opened, PromiseBody, Proposal, ReviewVerdict};
 use chock_policy::{Decision, Lineage, Pattern, Ratchet, Rule, Table};
@@ -295,6 +295,35 @@ fn a_reviewer_comes_before_the_person_and_not_without_one() {
     let log = TestLog::new();
     refused(reviewed(log.open(), &rows, Nobody, unpaid.clone()).judge(touch(&["c.d"])));
     assert_eq!(unpaid.shown.borrow().len(), 0);
+}
+
+#[test]
+fn a_choice_is_reviewed_first_where_a_row_says_so() {
+    let offers = || vec![Offer { word: "merge".to_owned(), words: "land it by merge".to_owned() }];
+    for decision in [Decision::AgentReview, Decision::AgentThenHuman] {
+        let rows = [("c.d", decision)];
+        let reviewing = Reviewing::as_told(ReviewVerdict::Approved);
+        let told = Told::default();
+        told.answers.borrow_mut().extend([Answer::Offered("merge".to_owned())]);
+        let log = TestLog::new();
+        let mut both = reviewed(log.open(), &rows, told.clone(), reviewing);
+        let chosen = both.choose(&touch(&["c.d"]), offers());
+        assert!(matches!(&chosen, Chosen::Offer(word) if word == "merge"), "{chosen:?}");
+        assert_eq!(told.asked.borrow()[0].review.as_deref(), Some("the note"));
+
+        // Nobody is asked about what the reviewer refused: the list of answers is empty.
+        let refusing = Reviewing::as_told(ReviewVerdict::Refused);
+        let log = TestLog::new();
+        let mut broker = reviewed(log.open(), &rows, Told::default(), refusing);
+        let chosen = broker.choose(&touch(&["c.d"]), offers());
+        assert!(matches!(chosen, Chosen::Refused(_)), "{chosen:?}");
+
+        let unpaid = Reviewing::as_told(ReviewVerdict::Approved);
+        let log = TestLog::new();
+        let mut alone = reviewed(log.open(), &rows, Nobody, unpaid.clone());
+        assert!(matches!(alone.choose(&touch(&["c.d"]), offers()), Chosen::Nobody));
+        assert_eq!(unpaid.shown.borrow().len(), 0);
+    }
 }
 
 fn promise(action: &str, ceiling: &str) -> PromiseBody {

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use chock_config::{Person, Provider, ProviderKind};
+use chock_config::{ChoiceFault, Person, Provider, ProviderKind, nearest};
 use chock_log::Price;
 use chock_provider::{Cancel, Listed};
 use serde_json::{Value, json};
@@ -73,17 +73,18 @@ pub(crate) fn run(
 fn rows(person: &Person, named: Option<&str>) -> Result<Vec<Provider>, Failure> {
     let known: Vec<_> = person.providers.iter().map(|row| row.name.as_str()).collect();
     match named {
-        None if known.is_empty() => {
+        _ if known.is_empty() => {
             Err(Failure::start("no provider is configured; chock login says how to begin"))
         }
         None => Ok(person.providers.clone()),
         Some(name) => match person.provider(name) {
             Some(row) => Ok(vec![row.clone()]),
-            None => Err(Failure::start(format!(
-                "there is no provider `{}`; the providers are {}",
-                visible_line(name),
-                known.join(", ")
-            ))),
+            None => {
+                let nearest = nearest(name, known.iter().copied()).map(str::to_owned);
+                let (name, known) = (visible_line(name), known.join(", "));
+                let fault = ChoiceFault::UnknownProvider { name, known, nearest };
+                Err(Failure::because(&fault))
+            }
         },
     }
 }

@@ -392,6 +392,17 @@ fn a_strict_row_refuses_a_session_and_leaves_nothing() {
     }
 }
 
+#[test]
+fn no_name_of_the_project_draws_where_a_notice_tells_it() {
+    let yard = Yard::new();
+    yard.write("keys/\u{1b}]0;mine\u{7}.pem", "a key\n");
+    yard.write("chock.zon", ".{ .deny_read = .{\"**/*.pem\"} }\n");
+    yard.commit();
+    let ran = yard.chock(&["exec", "--", "true"]).expect(0);
+    assert!(ran.err.contains("note: `deny_read` covers"), "{}", ran.err);
+    assert!(!ran.err.contains('\u{1b}') && !ran.err.contains('\u{7}'), "{:?}", ran.err);
+}
+
 /// Lists what of a session or an execution is left on disk.
 fn left(yard: &Yard) -> Vec<String> {
     let state = yard.path("home/.local/state/chock");
